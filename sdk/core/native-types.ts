@@ -1,0 +1,215 @@
+/**
+ * The shape of the native addon: the one description that both sides follow.
+ * C++ side: `native/src/addon/*_binding.cpp`. The addon trusts its input; TypeScript validates first.
+ */
+
+/** Codes that native errors carry in `error.code`; `errors.ts` maps them to classes. */
+export type NativeErrorCode =
+  | "model"
+  | "unsupported"
+  | "device"
+  | "context-length"
+  | "option"
+  | "disposed"
+  | "aborted"
+  | "native";
+
+/** An `Error` made by the addon. `details` depends on the code (see `errors.ts`). */
+export interface NativeErrorShape extends Error {
+  code: NativeErrorCode;
+  details?: {
+    /** model: the file or folder concerned. */
+    file?: string;
+    /** unsupported: architecture, tensor type or feature. device: the device asked for. option: the option's path. */
+    subject?: string;
+    /** device: device names that exist. */
+    available?: string[];
+    /** context-length: what fits, in tokens. */
+    limit?: number;
+    /** context-length: what was asked for, in tokens. */
+    requested?: number;
+  };
+}
+
+export interface NativeDevice {
+  /** OpenVINO name, for example `CPU` or `GPU.0`. */
+  name: string;
+  /** `FULL_DEVICE_NAME`. */
+  fullName: string;
+  /** `OPTIMIZATION_CAPABILITIES`, for example `FP32`, `INT8`, `BF16`, `EXPORT_IMPORT`. */
+  capabilities: string[];
+  /** Bytes, where the device reports it (GPU). */
+  memoryBytes?: number;
+}
+
+export interface NativeSystemInfo {
+  cpuModel: string;
+  /** The flags that matter to the kernels: `avx2`, `avx512f`, `avx512_vnni`, `avx512_bf16`, `amx_int8`, ... */
+  cpuFlags: string[];
+  totalMemoryBytes: number;
+  availableMemoryBytes: number;
+}
+
+export type NativeModelSource =
+  | { kind: "ir"; xml: string; bin: string }
+  /** All shards in order; a whole file is a list of one. */
+  | { kind: "gguf"; files: string[] };
+
+export interface NativeGeneratorOptions {
+  source: NativeModelSource;
+  device: string;
+  /** OpenVINO properties, passed through (`INFERENCE_PRECISION_HINT`, `NUM_STREAMS`, ...). */
+  properties: Record<string, string | number | boolean>;
+  /** `auto`: paged, and stateful where the paged transformation fails. */
+  attention: "auto" | "paged" | "stateful";
+  /** `file`: the file's own weight values. `int8`: matrix weights re-rounded, symmetric, per group. */
+  weights: "file" | "int8";
+  /** Limits of the KV cache; with neither `bytes` nor `tokens` the engine plans from free memory. */
+  kvCache: { bytes?: number; tokens?: number; precision?: "f32" | "f16" | "bf16" | "u8" };
+  /** The model's own context length in tokens (0 = unknown). */
+  contextLength: number;
+  /** Folder for exported blobs; empty string = no compile cache. */
+  cacheDir: string;
+  /** Identity of the model files (paths, sizes, mtimes, SDK version); part of the blob's key and of the sharing key. */
+  modelKey: string;
+  prefixCaching: boolean;
+  /** Prompt tokens computed in one inference at most. */
+  maxBatchTokens: number;
+  /** Sequences in one inference at most. */
+  maxBatchSequences: number;
+  /** Run a few steps before `openGenerator` resolves. */
+  warmUp: boolean;
+}
+
+export interface NativeGeneratorInfo {
+  attention: "paged" | "stateful";
+  device: string;
+  vocabSize: number;
+  /** Tokens in a KV block (paged); 1 for stateful. */
+  blockSize: number;
+  kvPrecision: string;
+  kvBytesPerToken: number;
+  /** Most tokens that the KV cache may ever hold. */
+  kvCapacityTokens: number;
+  /** Most tokens one request may have: the smaller of `contextLength` and the KV capacity. */
+  maxRequestTokens: number;
+  /** Compiled model came from the blob cache. */
+  fromCache: boolean;
+  /** Compiled model was already open in this process and is shared. */
+  shared: boolean;
+  /** Why `attention: "auto"` fell back to stateful; empty otherwise. */
+  fallbackReason: string;
+  timings: { readMs: number; convertMs: number; compileMs: number; importMs: number; warmUpMs: number };
+}
+
+export interface NativeGeneratorStats {
+  running: number;
+  waiting: number;
+  /** Inferences so far. */
+  steps: number;
+  preemptions: number;
+  /** Prompt tokens found in the prefix cache, over all requests. */
+  cachedTokens: number;
+  promptTokens: number;
+  generatedTokens: number;
+  blocksTotal: number;
+  blocksUsed: number;
+  /** Blocks that no request uses but whose content may still be reused. */
+  blocksCached: number;
+  /** Bytes of KV memory allocated at the moment. */
+  kvBytes: number;
+  /** Time spent inside inference calls, in ms. */
+  inferMs: number;
+  /** Time spent in the sampler, in ms. */
+  sampleMs: number;
+}
+
+export interface NativeSampling {
+  /** 0 = greedy. */
+  temperature: number;
+  /** 0 = off. */
+  topK: number;
+  /** 1 = off. */
+  topP: number;
+  /** 0 = off. */
+  minP: number;
+  /** 1 = off. */
+  repetitionPenalty: number;
+  presencePenalty: number;
+  frequencyPenalty: number;
+  /** Pairs, added to the raw logits. */
+  logitBias: [token: number, bias: number][];
+  /** 0 ... 2^53-1. */
+  seed: number;
+  /** -1 = none; 0 = only the chosen token's; n = also the n best. */
+  logprobs: number;
+}
+
+export interface NativeRequest {
+  promptIds: Int32Array;
+  /** At least 1. */
+  maxNewTokens: number;
+  minNewTokens: number;
+  /** End the answer; not part of its tokens. With `ignoreEos` the caller passes the remaining ones only. */
+  stopTokenIds: number[];
+  sampling: NativeSampling;
+}
+
+/** Events of all generators of this JavaScript environment, in order, in batches. */
+export type NativeEvent =
+  | { type: "progress"; load: number; stage: "read" | "convert" | "compile" | "import" | "export" | "warm-up"; fraction: number }
+  | { type: "start"; request: number; cachedTokens: number }
+  | {
+      type: "tokens";
+      request: number;
+      ids: number[];
+      /** One entry a token, when asked for: natural log of the model's own (raw) distribution. */
+      logprobs?: { logprob: number; top: [token: number, logprob: number][] }[];
+    }
+  | {
+      type: "end";
+      request: number;
+      /** `stop`: a stop token (its id in `stopToken`). `length`: `maxNewTokens` or the context is used up. `stopped`: `stop(id)` was called. */
+      reason: "stop" | "length" | "stopped";
+      stopToken?: number;
+      timings: NativeRequestTimings;
+    }
+  | { type: "error"; request: number; error: NativeErrorShape };
+
+export interface NativeRequestTimings {
+  /** Submit to first inference. */
+  queueMs: number;
+  /** First inference to first token. */
+  prefillMs: number;
+  /** First token to last token. */
+  decodeMs: number;
+  /** Submit to first token; 0 when there was none. */
+  firstTokenMs: number;
+  /** Times this request was preempted and recomputed. */
+  preemptions: number;
+}
+
+export interface NativeGenerator {
+  readonly info: NativeGeneratorInfo;
+  /** Queues a request and returns its id; events follow, ending with exactly one `end` or `error`. Throws `disposed` after `close()`. */
+  submit(request: NativeRequest): number;
+  /** Asks a request to end; its `end` event comes when it has left the batch. Unknown or ended ids are ignored. */
+  stop(request: number): void;
+  stats(): NativeGeneratorStats;
+  /** Stops every request (each still gets its last event) and resolves when the scheduler thread has ended and memory is given back. */
+  close(): Promise<void>;
+}
+
+export interface NativeAddon {
+  readonly info: { abi: number; runtime: string; build: string };
+  /** Sets the one receiver of events of this environment. The addon keeps the event loop alive only while a request or load runs. */
+  setEventHandler(handler: (events: NativeEvent[]) => void): void;
+  listDevices(): Promise<NativeDevice[]>;
+  systemInfo(): NativeSystemInfo;
+  /** Starts loading. `load` appears in progress events and is what `abortLoad` takes (rejects with code `aborted`). */
+  openGenerator(options: NativeGeneratorOptions): { load: number; promise: Promise<NativeGenerator> };
+  abortLoad(load: number): void;
+}
+
+/** Raised when the addon's and the SDK's idea of this file differ. */
+export const NATIVE_ABI = 1;
