@@ -1,0 +1,60 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { inRoot } from "./paths.mjs";
+import { findCompiler } from "./prerequisites.mjs";
+import { probe, run } from "./process.mjs";
+import { stampMatches, writeStamp } from "./stamp.mjs";
+
+/** Build variants; each has its own folder below `native/build`. Sanitizers build the engine and its tests only. */
+const VARIANTS = {
+  release: { type: "Release", options: [] },
+  debug: { type: "Debug", options: [] },
+  asan: { type: "RelWithDebInfo", options: ["-DPERGOLA_SANITIZE=address"], target: "engine_test" },
+  tsan: { type: "RelWithDebInfo", options: ["-DPERGOLA_SANITIZE=thread"], target: "engine_test" },
+};
+
+export const variantNames = Object.keys(VARIANTS);
+
+/** The program that holds the C++ tests of the engine. */
+export function engineTest(variant) {
+  return inRoot("native", "build", variant, "engine_test");
+}
+
+function configureArguments(variant) {
+  const { type, options } = VARIANTS[variant];
+  return [
+    ...["-S", inRoot("native"), "-B", inRoot("native", "build", variant), `-DCMAKE_BUILD_TYPE=${type}`],
+    `-DPERGOLA_NODE_INCLUDE=${inRoot("node_modules", "node-api-headers", "include")}`,
+    `-DPERGOLA_ADDON_API=${inRoot("node_modules", "node-addon-api")}`,
+    ...options,
+  ];
+}
+
+const stampOf = (variant) => inRoot("native", "build", variant, ".configured.json");
+const cacheOf = (variant) => inRoot("native", "build", variant, "CMakeCache.txt");
+
+/** True when the build folder was configured by this script with the arguments that hold today. */
+export function addonIsConfigured(variant) {
+  return existsSync(cacheOf(variant)) && stampMatches(stampOf(variant), configureArguments(variant));
+}
+
+async function configure(variant) {
+  const folder = inRoot("native", "build", variant);
+  // Compiler and generator cannot be changed in a configured folder, and a moved clone needs new paths: start afresh.
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const generator = probe("ninja", ["--version"]) === undefined ? "Unix Makefiles" : "Ninja";
+  const compiler = findCompiler();
+  const chosen = compiler ? [`-DCMAKE_CXX_COMPILER=${compiler}`] : [];
+  await run("cmake", [...configureArguments(variant), "-G", generator, ...chosen]);
+  writeStamp(stampOf(variant), configureArguments(variant));
+}
+
+/** Brings one variant up to date; CMake itself knows what has changed. Release and debug put the addon into `native/bin`. */
+export async function buildAddon(variant) {
+  if (!addonIsConfigured(variant)) await configure(variant);
+  const { target } = VARIANTS[variant];
+  const jobs = String(availableParallelism());
+  const folder = inRoot("native", "build", variant);
+  await run("cmake", ["--build", folder, "--parallel", jobs, ...(target ? ["--target", target] : [])]);
+}

@@ -1,0 +1,100 @@
+import { ESLint } from "eslint";
+import path from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+// @ts-expect-error: a plain JavaScript file of the lint configuration
+import { ALLOWED_IMPORTS, FORBIDDEN_IMPORTS } from "../eslint/layers.js";
+
+const root = path.resolve(import.meta.dirname, "..");
+const forbidden = FORBIDDEN_IMPORTS as [string, string][];
+const allowed = Object.entries(ALLOWED_IMPORTS as Record<string, string[]>).flatMap(([importer, layers]) =>
+  layers.map((layer): [string, string] => [importer, layer]),
+);
+
+/** Type-aware rules need files on disk; the rules under test do not. */
+let eslint: ESLint;
+beforeAll(() => {
+  const rules = ["import-x/no-restricted-paths", "no-restricted-syntax", "no-restricted-properties"];
+  eslint = new ESLint({
+    cwd: root,
+    ruleFilter: ({ ruleId }) => rules.includes(ruleId),
+    overrideConfig: { languageOptions: { parserOptions: { projectService: false, project: null } } },
+  });
+});
+
+async function messages(file: string, source: string): Promise<string[]> {
+  const [result] = await eslint.lintText(source, { filePath: path.join(root, file) });
+  return result?.messages.map(({ ruleId, message }) => `${ruleId ?? "parse error"}: ${message}`) ?? [];
+}
+
+const fileIn = (layer: string) => (layer === "index" ? "sdk/index.ts" : `sdk/${layer}/some-file.ts`);
+
+function specifier(importer: string, layer: string): string {
+  const relative = path.relative(path.dirname(fileIn(importer)), fileIn(layer)).replace(/\.ts$/, ".js");
+  return relative.startsWith(".") ? relative : `./${relative}`;
+}
+
+describe("import directions", () => {
+  it.each([
+    ["core", "text"],
+    ["core", "llm"],
+    ["text", "llm"],
+    ["llm", "vlm"],
+    ["whisper", "llm"],
+    ["image", "vlm"],
+    ["models", "llm"],
+    ["core", "index"],
+    ["llm", "cli"],
+    ["cli", "llm"],
+  ])("the table forbids %s -> %s", (importer, layer) => {
+    expect(forbidden).toContainEqual([importer, layer]);
+  });
+
+  it.each(forbidden)("reports sdk/%s importing sdk/%s", async (importer, layer) => {
+    const from = specifier(importer, layer);
+    const found = await messages(fileIn(importer), `import { thing } from "${from}";\nexport const used = thing;\n`);
+    expect(found).toEqual([expect.stringContaining(`sdk/${importer} must not import sdk/${layer}`)]);
+  });
+
+  it.each(allowed)("lets sdk/%s import sdk/%s", async (importer, layer) => {
+    const from = specifier(importer, layer);
+    expect(await messages(fileIn(importer), `import { thing } from "${from}";\nexport const used = thing;\n`)).toEqual(
+      [],
+    );
+  });
+
+  it.each([
+    ["a type import", 'import type { Thing } from "../llm/thing.js";\nexport type Used = Thing;\n'],
+    ["a re-export", 'export { thing } from "../llm/thing.js";\n'],
+    ["a dynamic import", 'export const used = import("../llm/thing.js");\n'],
+  ])("reports %s as well", async (_, source) => {
+    expect(await messages("sdk/core/some-file.ts", source)).toEqual([
+      expect.stringContaining("must not import sdk/llm"),
+    ]);
+  });
+
+  it("lets a folder import itself and packages", async () => {
+    const source = 'import { z } from "zod";\nimport { other } from "./other.js";\nexport const used = [z, other];\n';
+    expect(await messages("sdk/core/some-file.ts", source)).toEqual([]);
+  });
+});
+
+describe("the addon", () => {
+  const wrong = [
+    [
+      "require",
+      'declare const require: (name: string) => unknown;\nexport const addon = require("../../native/bin/pergola.node");\n',
+    ],
+    ["a template", "export const file = (folder: string) => `${folder}/pergola.node`;\n"],
+    ["process.dlopen", 'process.dlopen({ exports: {} }, ["pergola", "node"].join("."));\n'],
+  ] as const;
+
+  it.each(wrong)("may not be loaded elsewhere by %s", async (_, source) => {
+    expect(await messages("sdk/llm/some-file.ts", source)).toEqual([
+      expect.stringContaining("Only sdk/core/native.ts"),
+    ]);
+  });
+
+  it.each(wrong)("may be loaded in sdk/core/native.ts by %s", async (_, source) => {
+    expect(await messages("sdk/core/native.ts", source)).toEqual([]);
+  });
+});
