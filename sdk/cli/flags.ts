@@ -1,0 +1,141 @@
+import { InvalidArgumentError, Option, type Command } from "commander";
+import type { GenerationOptions, LoadOptions } from "../index.js";
+import { UsageError } from "./exit-codes.js";
+
+/** Flags that mean an SDK option: path of the option → flag. Messages of the SDK are translated with it. */
+const FLAGS = new Map([
+  ["maxNewTokens", "--max-new-tokens"],
+  ["temperature", "--temperature"],
+  ["topP", "--top-p"],
+  ["topK", "--top-k"],
+  ["minP", "--min-p"],
+  ["repetitionPenalty", "--repetition-penalty"],
+  ["seed", "--seed"],
+  ["stop", "--stop"],
+  ["device", "--device"],
+  ["weights", "--weights"],
+  ["attention", "--attention"],
+  ["kvCache.precision", "--kv-cache-precision"],
+  ["kvCache.tokens", "--kv-cache-tokens"],
+  ["kvCache.bytes", "--kv-cache-bytes"],
+  ["properties", "--property"],
+]);
+
+/** The flag for an option path, if there is one. */
+export function flagOf(path: string): string | undefined {
+  return FLAGS.get(path) ?? FLAGS.get(path.split(/[.[]/)[0]!);
+}
+
+/** Reads a number; its range is the SDK's to check. */
+export function parseNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value)) throw new InvalidArgumentError("It must be a number.");
+  return value;
+}
+
+/** Reads a whole number that is at least 1. */
+export function parseCount(text: string): number {
+  const value = parseNumber(text);
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number of at least 1.");
+  return value;
+}
+
+/** Adds to a list: for flags that may be given more than once. */
+export function collect(text: string, previous: string[] | undefined): string[] {
+  return [...(previous ?? []), text];
+}
+
+/** What the flags of {@link addLoadFlags} give. */
+export interface LoadFlags {
+  model: string;
+  device?: string;
+  weights?: "file" | "int8";
+  attention?: "auto" | "paged" | "stateful";
+  kvCachePrecision?: "f32" | "f16" | "bf16" | "u8";
+  kvCacheTokens?: number;
+  kvCacheBytes?: number;
+  property?: string[];
+  cache: boolean;
+  warmUp: boolean;
+}
+
+/** Flags about loading a model: which, where, in what form. */
+export function addLoadFlags(command: Command): Command {
+  return command
+    .requiredOption("-m, --model <model>", "model folder (OpenVINO IR) or .gguf file")
+    .option("-d, --device <device>", "CPU, GPU, GPU.1, NPU, AUTO, HETERO:GPU,CPU")
+    .addOption(new Option("--weights <form>", "weight values: the file's own, or re-rounded").choices(["file", "int8"]))
+    .addOption(new Option("--attention <kind>", "how the KV cache is kept").choices(["auto", "paged", "stateful"]))
+    .addOption(
+      new Option("--kv-cache-precision <type>", "how keys and values are stored").choices(["f32", "f16", "bf16", "u8"]),
+    )
+    .option("--kv-cache-tokens <n>", "most tokens in the KV cache", parseNumber)
+    .option("--kv-cache-bytes <n>", "most bytes of the KV cache", parseNumber)
+    .option("--property <name=value>", "OpenVINO property; may be repeated", collect)
+    .option("--no-cache", "do not keep or use compiled models on disk")
+    .option("--no-warm-up", "do not run a few steps at load");
+}
+
+function parseProperties(pairs: string[]): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf("=");
+      if (at < 1) throw new UsageError(`--property takes NAME=VALUE, received ${JSON.stringify(pair)}.`);
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+}
+
+/** The SDK's load options for the flags. Flags not given stay absent, so that the SDK's defaults hold. */
+export function toLoadOptions(flags: LoadFlags): LoadOptions {
+  const kvCache = {
+    ...(flags.kvCachePrecision && { precision: flags.kvCachePrecision }),
+    ...(flags.kvCacheTokens !== undefined && { tokens: flags.kvCacheTokens }),
+    ...(flags.kvCacheBytes !== undefined && { bytes: flags.kvCacheBytes }),
+  };
+  return {
+    ...(flags.device !== undefined && { device: flags.device }),
+    ...(flags.weights && { weights: flags.weights }),
+    ...(flags.attention && { attention: flags.attention }),
+    ...(Object.keys(kvCache).length > 0 && { kvCache }),
+    ...(flags.property && { properties: parseProperties(flags.property) }),
+    ...(!flags.cache && { cache: false }),
+    ...(!flags.warmUp && { warmUp: false }),
+  };
+}
+
+/** What the flags of {@link addGenerationFlags} give. */
+export interface GenerationFlags {
+  maxNewTokens?: number;
+  temperature?: number;
+  topP?: number;
+  topK?: number;
+  minP?: number;
+  repetitionPenalty?: number;
+  seed?: number;
+  stop?: string[];
+}
+
+/** Flags about how an answer is made. */
+export function addGenerationFlags(command: Command): Command {
+  return command
+    .option("-n, --max-new-tokens <n>", "most tokens of an answer", parseNumber)
+    .option("-t, --temperature <t>", "0 is greedy", parseNumber)
+    .option("--top-p <p>", "sample among the likeliest tokens with this total probability", parseNumber)
+    .option("--top-k <k>", "sample among this many likeliest tokens (0 = no limit)", parseNumber)
+    .option("--min-p <p>", "leave out tokens below this share of the likeliest one", parseNumber)
+    .option("--repetition-penalty <x>", "above 1 makes repetition less likely", parseNumber)
+    .option("--seed <n>", "the same seed gives the same answer", parseNumber)
+    .option("--stop <text>", "end the answer before this text; may be repeated", collect);
+}
+
+const GENERATION_FLAGS = [
+  ...(["maxNewTokens", "temperature", "topP", "topK", "minP", "repetitionPenalty", "seed", "stop"] as const),
+];
+
+/** The SDK's generation options for the flags. */
+export function toGenerationOptions(flags: GenerationFlags): GenerationOptions {
+  return Object.fromEntries(
+    GENERATION_FLAGS.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])),
+  ) as GenerationOptions;
+}
