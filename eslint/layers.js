@@ -4,9 +4,9 @@
  */
 export const ALLOWED_IMPORTS = {
   core: [],
-  text: ["core"],
+  text: ["core", "models"],
   media: ["core"],
-  models: ["core", "text"],
+  models: ["core"],
   llm: ["core", "text", "media", "models"],
   vlm: ["core", "text", "media", "models"],
   whisper: ["core", "text", "media", "models"],

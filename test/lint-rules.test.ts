@@ -41,6 +41,7 @@ describe("import directions", () => {
     ["llm", "vlm"],
     ["whisper", "llm"],
     ["image", "vlm"],
+    ["models", "text"],
     ["models", "llm"],
     ["core", "index"],
     ["llm", "cli"],

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { command } from "./paths.js";
 import { RunningChild } from "./run.js";
 
@@ -13,5 +14,5 @@ export function pergolaInTerminal(args: readonly string[]): RunningChild {
 
 /** Text without cursor movements and colours. */
 export function plain(text: string): string {
-  return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").replace(/\r/g, "");
+  return stripVTControlCharacters(text).replaceAll("\r", "");
 }
