@@ -4,15 +4,7 @@ const MARKER = Symbol.for("pergola.error");
 
 /** Machine-readable reason of a {@link PergolaError}; one for each subclass. */
 export type PergolaErrorCode =
-  | "option"
-  | "model"
-  | "unsupported"
-  | "device"
-  | "media"
-  | "context-length"
-  | "disposed"
-  | "download"
-  | "native";
+  "option" | "model" | "unsupported" | "device" | "media" | "context-length" | "disposed" | "download" | "native";
 
 /**
  * Base class of everything this SDK throws on purpose.
@@ -22,7 +14,7 @@ export type PergolaErrorCode =
 export class PergolaError extends Error {
   readonly code: PergolaErrorCode;
   /** @internal */
-  readonly [MARKER]: true = true;
+  readonly [MARKER] = true as const;
 
   constructor(code: PergolaErrorCode, message: string, options?: { cause?: unknown }) {
     super(message, options);

@@ -5,14 +5,7 @@
 
 /** Codes that native errors carry in `error.code`; `errors.ts` maps them to classes. */
 export type NativeErrorCode =
-  | "model"
-  | "unsupported"
-  | "device"
-  | "context-length"
-  | "option"
-  | "disposed"
-  | "aborted"
-  | "native";
+  "model" | "unsupported" | "device" | "context-length" | "option" | "disposed" | "aborted" | "native";
 
 /** An `Error` made by the addon. `details` depends on the code (see `errors.ts`). */
 export interface NativeErrorShape extends Error {
@@ -157,7 +150,12 @@ export interface NativeRequest {
 
 /** Events of all generators of this JavaScript environment, in order, in batches. */
 export type NativeEvent =
-  | { type: "progress"; load: number; stage: "read" | "convert" | "compile" | "import" | "export" | "warm-up"; fraction: number }
+  | {
+      type: "progress";
+      load: number;
+      stage: "read" | "convert" | "compile" | "import" | "export" | "warm-up";
+      fraction: number;
+    }
   | { type: "start"; request: number; cachedTokens: number }
   | {
       type: "tokens";

@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { OptionError } from "./errors.js";
+import { callback, flag, signal, wholeNumber } from "./option-schemas.js";
+import type { LoadProgress } from "./progress.js";
+import { parseOptions } from "./validate.js";
+
+/** Limits of the KV cache. With neither `bytes` nor `tokens` it is planned from free memory and grows as needed. */
+export interface KvCacheOptions {
+  /** Most bytes it may use; not together with `tokens`. */
+  bytes?: number | undefined;
+  /** Most tokens it may hold, over all requests; not together with `bytes`. */
+  tokens?: number | undefined;
+  /** How keys and values are stored. Defaults to what the engine finds best for the device. */
+  precision?: "f32" | "f16" | "bf16" | "u8" | undefined;
+}
+
+/** Options of `load()` that all pipelines with a language model share. */
+export interface LoadOptions {
+  /** `CPU`, `GPU`, `GPU.1`, `NPU`, `AUTO`, or a list: `AUTO:GPU,CPU`, `HETERO:GPU,CPU`. Defaults to `CPU`. */
+  device?: string | undefined;
+  /** OpenVINO properties, passed through: `{ NUM_STREAMS: 1, INFERENCE_NUM_THREADS: 4 }`. Defaults to none. */
+  properties?: Record<string, string | number | boolean> | undefined;
+  /** How attention keeps its past: in pages shared by all requests, or in the model's state. Defaults to `auto`: paged where the model allows it. */
+  attention?: "auto" | "paged" | "stateful" | undefined;
+  /** `file`: the file's own weight values. `int8`: re-rounded for speed; answers may differ. Defaults to `file`. */
+  weights?: "file" | "int8" | undefined;
+  kvCache?: KvCacheOptions | undefined;
+  /**
+   * Keeps compiled models on disk, so that loading again takes a fraction of the time: `true` for the user's cache folder
+   * (`PERGOLA_CACHE` names another), a path, or `false`. Defaults to `true`.
+   */
+  cache?: boolean | string | undefined;
+  /** Runs a few steps before `load()` resolves, so that the first answer is as fast as later ones. Defaults to `true`. */
+  warmUp?: boolean | undefined;
+  /** Reuses what is already computed for equal beginnings of prompts. Defaults to `true`. */
+  prefixCaching?: boolean | undefined;
+  /** Prompt tokens computed in one inference at most. Defaults to 512. */
+  maxBatchTokens?: number | undefined;
+  /** Requests in one inference at most; others wait. Defaults to 64. */
+  maxBatchSequences?: number | undefined;
+  /** Called while loading; an exception it throws ends the load. */
+  onProgress?: ((progress: LoadProgress) => void) | undefined;
+  /** Ends the load; it rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Load options with every default filled in. */
+export interface ResolvedLoadOptions {
+  device: string;
+  properties: Record<string, string | number | boolean>;
+  attention: "auto" | "paged" | "stateful";
+  weights: "file" | "int8";
+  kvCache: { bytes?: number; tokens?: number; precision?: "f32" | "f16" | "bf16" | "u8" };
+  cache: boolean | string;
+  warmUp: boolean;
+  prefixCaching: boolean;
+  maxBatchTokens: number;
+  maxBatchSequences: number;
+}
+
+export const LOAD_DEFAULTS: ResolvedLoadOptions = {
+  device: "CPU",
+  properties: {},
+  attention: "auto",
+  weights: "file",
+  kvCache: {},
+  cache: true,
+  warmUp: true,
+  prefixCaching: true,
+  maxBatchTokens: 512,
+  maxBatchSequences: 64,
+};
+
+const propertyValue = z
+  .union([z.string(), z.number(), z.boolean()])
+  .describe("a string, a finite number or a boolean, as OpenVINO properties are");
+
+/** Fields of the load schema; pipelines add their own and make it strict. */
+export const loadOptionFields = {
+  device: z
+    .string()
+    .trim()
+    .min(1)
+    .describe("a device name such as CPU, GPU, GPU.1, NPU, AUTO or HETERO:GPU,CPU")
+    .optional(),
+  properties: z.record(z.string(), propertyValue).optional(),
+  attention: z.enum(["auto", "paged", "stateful"]).optional(),
+  weights: z.enum(["file", "int8"]).optional(),
+  kvCache: z
+    .strictObject({
+      bytes: wholeNumber(1).optional(),
+      tokens: wholeNumber(1).optional(),
+      precision: z.enum(["f32", "f16", "bf16", "u8"]).optional(),
+    })
+    .optional(),
+  cache: z
+    .union([z.boolean(), z.string().min(1)])
+    .describe("true, false or the path of a folder")
+    .optional(),
+  warmUp: flag.optional(),
+  prefixCaching: flag.optional(),
+  maxBatchTokens: wholeNumber(1).optional(),
+  maxBatchSequences: wholeNumber(1).optional(),
+  onProgress: callback<(progress: LoadProgress) => void>().optional(),
+  signal: signal.optional(),
+};
+
+const loadOptionsSchema = z.strictObject(loadOptionFields);
+
+/**
+ * Checks load options.
+ *
+ * @param schema - the pipeline's own schema, made of {@link loadOptionFields} and its own fields
+ * @throws OptionError
+ */
+export function parseLoadOptions<Options extends LoadOptions = LoadOptions>(
+  value: unknown,
+  schema: z.ZodType<Options> = loadOptionsSchema as z.ZodType<LoadOptions> as z.ZodType<Options>,
+): Options {
+  const options = parseOptions(schema, value === undefined ? {} : value);
+  const { bytes, tokens } = options.kvCache ?? {};
+  if (bytes !== undefined && tokens !== undefined) {
+    throw new OptionError("kvCache takes bytes or tokens, not both: leave one of them out.", {
+      path: "kvCache",
+      expected: "bytes or tokens, not both",
+      received: options.kvCache,
+    });
+  }
+  return options;
+}
+
+/** Fills in the defaults. */
+export function resolveLoadOptions(options: LoadOptions): ResolvedLoadOptions {
+  const resolved = { ...LOAD_DEFAULTS };
+  for (const key of Object.keys(LOAD_DEFAULTS) as (keyof ResolvedLoadOptions)[]) {
+    if (options[key] !== undefined) Object.assign(resolved, { [key]: options[key] });
+  }
+  const kvCache = Object.entries(options.kvCache ?? {}).filter(([, value]) => value !== undefined);
+  return { ...resolved, kvCache: Object.fromEntries(kvCache) };
+}

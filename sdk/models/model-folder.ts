@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import { realpath, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { GgufMetadata } from "./gguf-file.js";
+import { readJsonObject } from "./json-file.js";
+import type { ModelSource } from "./resolve.js";
+
+/** What the files beside the weights say about a language model. */
+export interface ModelFacts {
+  /** `model_type` or the GGUF architecture; empty if neither is told. */
+  architecture: string;
+  /** Tokens the model was made for; 0 = not told. */
+  contextLength: number;
+  /** Tokens that end an answer, as the configuration names them (the tokenizer may know more). */
+  eosTokenIds: number[];
+  /** `generation_config.json`; empty for GGUF and where there is none. */
+  generationConfig: Record<string, unknown>;
+  /** Changes whenever a model file does: made of paths, sizes and times of change. */
+  modelKey: string;
+}
+
+/** Names that configurations use for the context length, most telling first. */
+const CONTEXT_NAMES = ["max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "n_ctx"];
+
+/** Parts of a configuration that describe the language model of a composed one. */
+const TEXT_PARTS = ["text_config", "language_config", "llm_config"];
+
+/**
+ * Reads what the runtime needs to know about a model.
+ *
+ * @throws ModelError naming a file that is not valid
+ */
+export async function readModelFacts(source: ModelSource): Promise<ModelFacts> {
+  if (source.kind === "gguf") {
+    return { ...factsOfGguf(source.gguf.metadata), generationConfig: {}, modelKey: await keyOf(source.gguf.files) };
+  }
+  const config = (await readJsonObject(join(source.path, "config.json"))) ?? {};
+  const generationConfig = (await readJsonObject(join(source.path, "generation_config.json"))) ?? {};
+  return {
+    architecture: typeof config["model_type"] === "string" ? config["model_type"] : "",
+    contextLength: contextLengthOf(config),
+    eosTokenIds: [...new Set([...idsOf(generationConfig["eos_token_id"]), ...idsOf(inText(config, "eos_token_id"))])],
+    generationConfig,
+    modelKey: await keyOf([source.xml, source.bin]),
+  };
+}
+
+function factsOfGguf(metadata: GgufMetadata): Pick<ModelFacts, "architecture" | "contextLength" | "eosTokenIds"> {
+  const architecture = metadata.string("general.architecture") ?? "";
+  return {
+    architecture,
+    contextLength: metadata.number(`${architecture}.context_length`) ?? 0,
+    eosTokenIds: ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"].flatMap(
+      (key) => idsOf(metadata.number(key)),
+    ),
+  };
+}
+
+function contextLengthOf(config: Record<string, unknown>): number {
+  for (const name of CONTEXT_NAMES) {
+    const value = inText(config, name);
+    if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return value;
+  }
+  return 0;
+}
+
+function inText(config: Record<string, unknown>, name: string): unknown {
+  if (config[name] !== undefined) return config[name];
+  for (const part of TEXT_PARTS) {
+    const inner = config[part];
+    if (typeof inner === "object" && inner !== null && name in inner) return (inner as Record<string, unknown>)[name];
+  }
+  return undefined;
+}
+
+/** `eos_token_id` is a number, a list of numbers, or null. */
+function idsOf(value: unknown): number[] {
+  const list = Array.isArray(value) ? value : [value];
+  return list.filter((id): id is number => Number.isSafeInteger(id) && id >= 0);
+}
+
+/** Links are resolved first, so that a file reached in two ways is one model. */
+async function keyOf(files: readonly string[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const file of files) {
+    const real = await realpath(file);
+    const { size, mtimeMs } = await stat(real);
+    hash.update(`${real}\0${size}\0${mtimeMs}\n`);
+  }
+  return hash.digest("hex").slice(0, 32);
+}

@@ -1,0 +1,156 @@
+import {
+  NATIVE_ABI,
+  type NativeAddon,
+  type NativeDevice,
+  type NativeErrorShape,
+  type NativeEvent,
+  type NativeGenerator,
+  type NativeGeneratorInfo,
+  type NativeGeneratorOptions,
+  type NativeSystemInfo,
+} from "../core/native-types.js";
+import { fakeNativeError, FakeGenerator, type FakeAnswers } from "./fake-generator.js";
+
+export { fakeNativeError, FakeGenerator, type FakeAnswer, type FakeAnswers } from "./fake-generator.js";
+
+/** How the fake addon behaves. */
+export interface FakeNativeOptions {
+  /** The answer to each request. Defaults to an answer without tokens. */
+  answers?: FakeAnswers;
+  devices?: NativeDevice[];
+  /** Changes to what generators say about themselves. */
+  info?: Partial<NativeGeneratorInfo>;
+  /** Loading fails with this. */
+  loadError?: NativeErrorShape;
+  /** `info.abi` of the addon. */
+  abi?: number;
+}
+
+const CPU: NativeDevice = { name: "CPU", fullName: "Fake CPU", capabilities: ["FP32", "EXPORT_IMPORT"] };
+
+interface Load {
+  id: number;
+  finish(): void;
+  abort(): void;
+}
+
+/**
+ * An addon made of scripts, for unit tests of everything above the native core. It keeps to the contract of
+ * `native-types.ts`: events in order and in batches, never inside a call; exactly one last event for a request;
+ * `close()` ends requests first; loads can be aborted.
+ */
+export class FakeNative implements NativeAddon {
+  readonly info: NativeAddon["info"];
+  /** Every generator that was opened, in order. */
+  readonly generators: FakeGenerator[] = [];
+  /** Options of every load, in order. */
+  readonly loads: NativeGeneratorOptions[] = [];
+  /** Calls of `listDevices`. */
+  deviceListings = 0;
+  readonly #options: FakeNativeOptions;
+  readonly #pending = new Map<number, Load>();
+  #handler: ((events: NativeEvent[]) => void) | undefined;
+  #lastId = 0;
+  #holdLoads = false;
+
+  constructor(options: FakeNativeOptions = {}) {
+    this.#options = options;
+    this.info = { abi: options.abi ?? NATIVE_ABI, runtime: "fake", build: "fake" };
+  }
+
+  /** The generator opened last. */
+  get generator(): FakeGenerator {
+    const last = this.generators.at(-1);
+    if (!last) throw new Error("no generator was opened");
+    return last;
+  }
+
+  /** Loads wait until {@link releaseLoads}. */
+  holdLoads(): void {
+    this.#holdLoads = true;
+  }
+
+  releaseLoads(): void {
+    this.#holdLoads = false;
+    for (const load of [...this.#pending.values()]) load.finish();
+  }
+
+  setEventHandler(handler: (events: NativeEvent[]) => void): void {
+    this.#handler = handler;
+  }
+
+  listDevices(): Promise<NativeDevice[]> {
+    this.deviceListings++;
+    return Promise.resolve(this.#options.devices ?? [CPU]);
+  }
+
+  systemInfo(): NativeSystemInfo {
+    return { cpuModel: "Fake CPU", cpuFlags: ["avx2"], totalMemoryBytes: 16e9, availableMemoryBytes: 8e9 };
+  }
+
+  openGenerator(options: NativeGeneratorOptions): { load: number; promise: Promise<NativeGenerator> } {
+    this.loads.push(options);
+    const id = ++this.#lastId;
+    const promise = new Promise<NativeGenerator>((resolve, reject) => {
+      this.#pending.set(id, {
+        id,
+        finish: () => {
+          this.#pending.delete(id);
+          if (this.#options.loadError) reject(this.#options.loadError);
+          else {
+            this.#emit([{ type: "progress", load: id, stage: "warm-up", fraction: 1 }]);
+            resolve(this.#open(options));
+          }
+        },
+        abort: () => {
+          this.#pending.delete(id);
+          reject(fakeNativeError("aborted", "the load was aborted"));
+        },
+      });
+    });
+    setImmediate(() => {
+      if (!this.#pending.has(id)) return;
+      this.#emit([
+        { type: "progress", load: id, stage: "read", fraction: 1 },
+        { type: "progress", load: id, stage: "compile", fraction: 0.5 },
+      ]);
+      if (!this.#holdLoads) this.#pending.get(id)?.finish();
+    });
+    return { load: id, promise };
+  }
+
+  abortLoad(load: number): void {
+    setImmediate(() => this.#pending.get(load)?.abort());
+  }
+
+  #open(options: NativeGeneratorOptions): FakeGenerator {
+    const capacity = options.kvCache.tokens ?? 1_000_000;
+    const context = options.contextLength || capacity;
+    const generator = new FakeGenerator({
+      info: {
+        attention: options.attention === "stateful" ? "stateful" : "paged",
+        device: options.device,
+        vocabSize: 100_000,
+        blockSize: 32,
+        kvPrecision: options.kvCache.precision ?? "u8",
+        kvBytesPerToken: 1000,
+        kvCapacityTokens: capacity,
+        maxRequestTokens: Math.min(context, capacity),
+        fromCache: false,
+        shared: false,
+        fallbackReason: "",
+        timings: { readMs: 1, convertMs: 1, compileMs: 1, importMs: 0, warmUpMs: 1 },
+        ...this.#options.info,
+      },
+      answers: this.#options.answers ?? (() => ({ ids: [] })),
+      emit: (events) => this.#emit(events),
+      nextId: () => ++this.#lastId,
+    });
+    this.generators.push(generator);
+    return generator;
+  }
+
+  #emit(events: NativeEvent[]): void {
+    this.#handler?.(events);
+  }
+}
