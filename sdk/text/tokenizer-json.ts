@@ -1,0 +1,178 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ModelError, UnsupportedError } from "../core/errors.js";
+import type {
+  AddedTokenDefinition,
+  BpeDefinition,
+  TokenizerDefinition,
+  TokenizerNode,
+  UnigramDefinition,
+} from "./tokenizer-definition.js";
+
+type JsonObject = Record<string, unknown>;
+
+/** Fields of `tokenizer_config.json` that name special tokens. */
+const NAMED_TOKENS = [
+  "bos_token",
+  "eos_token",
+  "unk_token",
+  "sep_token",
+  "pad_token",
+  "cls_token",
+  "mask_token",
+] as const;
+
+/** Parsed tokenizer files of a model folder. */
+export interface TokenizerFiles {
+  /** File named in errors. */
+  file: string;
+  /** Content of `tokenizer.json`. */
+  tokenizer: JsonObject;
+  /** Content of `tokenizer_config.json`, where there is one. */
+  config?: JsonObject | undefined;
+  /** Content of `special_tokens_map.json`, where there is one; `tokenizer_config.json` goes first. */
+  specialTokens?: JsonObject | undefined;
+}
+
+/** Reads `tokenizer.json` and what may stand beside it. @throws ModelError where it is missing or not JSON. */
+export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles> {
+  const file = join(folder, "tokenizer.json");
+  const tokenizer = await readJson(file);
+  if (!tokenizer) {
+    throw new ModelError(
+      `${file} is missing: the model folder has no tokenizer. Copy tokenizer.json (and tokenizer_config.json) of the original model into it.`,
+      { file },
+    );
+  }
+  const config = await readJson(join(folder, "tokenizer_config.json"));
+  const specialTokens = await readJson(join(folder, "special_tokens_map.json"));
+  return { file, tokenizer, config, specialTokens };
+}
+
+/** A JSON object from a file; `undefined` where the file does not exist. */
+export async function readJson(file: string): Promise<JsonObject | undefined> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw new ModelError(`${file} cannot be read: ${(cause as Error).message}.`, { file, cause });
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new ModelError(`${file} is not valid JSON (${(cause as Error).message}); it may be cut off.`, {
+      file,
+      cause,
+    });
+  }
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    throw new ModelError(`${file} should hold a JSON object.`, { file });
+  }
+  return value as JsonObject;
+}
+
+/** Turns the files of a model folder into a definition. @throws ModelError | UnsupportedError */
+export function definitionFromFiles(files: TokenizerFiles): TokenizerDefinition {
+  const { tokenizer, file } = files;
+  const config = { ...files.specialTokens, ...files.config };
+  const model = readModel(tokenizer["model"], file);
+  const namedTokens: Record<string, string> = {};
+  for (const name of NAMED_TOKENS) {
+    const content = tokenContent(config[name]);
+    if (content !== undefined) namedTokens[name] = content;
+  }
+  const addedTokens = readAddedTokens(files, config, model, namedTokens);
+  const eos = namedTokens["eos_token"];
+  return {
+    file,
+    normalizer: (tokenizer["normalizer"] ?? null) as TokenizerNode | null,
+    preTokenizer: (tokenizer["pre_tokenizer"] ?? null) as TokenizerNode | null,
+    model,
+    decoder: (tokenizer["decoder"] ?? null) as TokenizerNode | null,
+    postProcessor: (tokenizer["post_processor"] ?? null) as TokenizerNode | null,
+    addedTokens,
+    addBos: typeof config["add_bos_token"] === "boolean" ? config["add_bos_token"] : undefined,
+    addEos: typeof config["add_eos_token"] === "boolean" ? config["add_eos_token"] : undefined,
+    bosToken: namedTokens["bos_token"],
+    stopTokens: eos === undefined ? [] : [eos],
+    namedTokens,
+  };
+}
+
+function readModel(value: unknown, file: string): BpeDefinition | UnigramDefinition {
+  const node = value as TokenizerNode | undefined;
+  if (!node || typeof node !== "object" || node["vocab"] === undefined) {
+    throw new ModelError(`${file} has no "model" with a vocabulary.`, { file });
+  }
+  const type =
+    (node.type as string | undefined) ?? (Array.isArray(node["vocab"]) ? "Unigram" : "merges" in node ? "BPE" : "");
+  if (type === "Unigram") return { kind: "unigram", node: { ...node, type } };
+  if (type !== "BPE") {
+    throw new UnsupportedError(`${file}: tokenizer model "${type}" is not supported (BPE and Unigram are).`, {
+      subject: type,
+    });
+  }
+  const merges = (node["merges"] ?? []) as (string | [string, string])[];
+  return {
+    kind: "bpe",
+    vocabulary: new Map(Object.entries(node["vocab"] as Record<string, number>)),
+    merges: merges.map((entry) => (typeof entry === "string" ? splitMerge(entry) : entry)),
+    unknownToken: (node["unk_token"] as string | null | undefined) ?? undefined,
+    fuseUnknown: node["fuse_unk"] === true,
+    byteFallback: node["byte_fallback"] === true,
+    ignoreMerges: node["ignore_merges"] === true,
+    endOfWordSuffix: (node["end_of_word_suffix"] as string | null | undefined) || undefined,
+  };
+}
+
+/** `"a b"` as a pair; the left side is never empty, so a space at the very start belongs to it. */
+export function splitMerge(merge: string): [string, string] {
+  const space = merge.indexOf(" ", 1);
+  return space < 0 ? [merge, ""] : [merge.slice(0, space), merge.slice(space + 1)];
+}
+
+function readAddedTokens(
+  files: TokenizerFiles,
+  config: JsonObject,
+  model: BpeDefinition | UnigramDefinition,
+  namedTokens: Record<string, string>,
+): AddedTokenDefinition[] {
+  const byContent = new Map<string, AddedTokenDefinition>();
+  const add = (entry: JsonObject, id: number): void => {
+    const special = entry["special"] === true;
+    byContent.set(String(entry["content"]), {
+      id,
+      content: String(entry["content"]),
+      special,
+      singleWord: entry["single_word"] === true,
+      leftStrip: entry["lstrip"] === true,
+      rightStrip: entry["rstrip"] === true,
+      normalized: typeof entry["normalized"] === "boolean" ? entry["normalized"] : !special,
+    });
+  };
+  for (const entry of (files.tokenizer["added_tokens"] ?? []) as JsonObject[]) add(entry, Number(entry["id"]));
+  for (const [id, entry] of Object.entries((config["added_tokens_decoder"] ?? {}) as Record<string, JsonObject>)) {
+    if (!byContent.has(String(entry["content"]))) add(entry, Number(id));
+  }
+  // Tokens that the configuration names are control tokens even if tokenizer.json does not say so.
+  const extra = [config["additional_special_tokens"], config["extra_special_tokens"]].flatMap((list) =>
+    Array.isArray(list) ? list.map(tokenContent) : [],
+  );
+  for (const content of [...Object.values(namedTokens), ...extra]) {
+    if (content === undefined) continue;
+    const known = byContent.get(content);
+    const id = known?.id ?? (model.kind === "bpe" ? model.vocabulary.get(content) : undefined);
+    if (known) known.special = true;
+    else if (id !== undefined) add({ content, special: true, normalized: false }, id);
+  }
+  return [...byContent.values()];
+}
+
+/** A token is written as its text or as an object with a `content`. */
+function tokenContent(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  const content = (value as { content?: unknown } | null | undefined)?.content;
+  return typeof content === "string" ? content : undefined;
+}
