@@ -64,7 +64,7 @@ export function showValue(value: unknown): string {
   const name = (value.constructor as { name: string } | undefined)?.name;
   if (!Array.isArray(value) && name !== undefined && name !== "Object") return `an object of class ${name}`;
   try {
-    return shorten(JSON.stringify(value) ?? "an object");
+    return shorten(JSON.stringify(value));
   } catch {
     return Array.isArray(value) ? "an array" : "an object";
   }
