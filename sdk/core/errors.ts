@@ -4,7 +4,16 @@ const MARKER = Symbol.for("pergola.error");
 
 /** Machine-readable reason of a {@link PergolaError}; one for each subclass. */
 export type PergolaErrorCode =
-  "option" | "model" | "unsupported" | "device" | "media" | "context-length" | "disposed" | "download" | "native";
+  | "option"
+  | "model"
+  | "unsupported"
+  | "device"
+  | "media"
+  | "context-length"
+  | "busy"
+  | "disposed"
+  | "download"
+  | "native";
 
 /**
  * Base class of everything this SDK throws on purpose.
@@ -23,7 +32,10 @@ export class PergolaError extends Error {
   }
 
   /** True for errors of this class (or of its subclasses), from any copy of the package. */
-  static isInstance<T extends typeof PergolaError>(this: T, value: unknown): value is InstanceType<T> {
+  static isInstance<Instance extends PergolaError>(
+    this: abstract new (...values: never[]) => Instance,
+    value: unknown,
+  ): value is Instance {
     if (typeof value !== "object" || value === null || !(MARKER in value)) return false;
     const wanted = CODE_OF.get(this);
     return wanted === undefined || (value as PergolaError).code === wanted;
@@ -107,6 +119,13 @@ export class ContextLengthError extends PergolaError {
   }
 }
 
+/** The object is in use by another call that has not ended; try again when it has. */
+export class BusyError extends PergolaError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super("busy", message, options);
+  }
+}
+
 /** The pipeline (or chat) was disposed before or while the call ran. */
 export class DisposedError extends PergolaError {
   constructor(message: string, options?: { cause?: unknown }) {
@@ -131,16 +150,17 @@ export class NativeError extends PergolaError {
   }
 }
 
-const CODE_OF = new Map<typeof PergolaError, PergolaErrorCode>([
-  [OptionError as never, "option"],
-  [ModelError as never, "model"],
-  [UnsupportedError as never, "unsupported"],
-  [DeviceError as never, "device"],
-  [MediaError as never, "media"],
-  [ContextLengthError as never, "context-length"],
-  [DisposedError as never, "disposed"],
-  [DownloadError as never, "download"],
-  [NativeError as never, "native"],
+const CODE_OF = new Map<abstract new (...values: never[]) => PergolaError, PergolaErrorCode>([
+  [OptionError, "option"],
+  [ModelError, "model"],
+  [UnsupportedError, "unsupported"],
+  [DeviceError, "device"],
+  [MediaError, "media"],
+  [ContextLengthError, "context-length"],
+  [BusyError, "busy"],
+  [DisposedError, "disposed"],
+  [DownloadError, "download"],
+  [NativeError, "native"],
 ]);
 
 /** Turns an error of the addon into the SDK's class for it; anything else is returned as it is. */

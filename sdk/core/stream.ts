@@ -18,6 +18,15 @@ export interface StreamControl<Chunk> {
   onEnding(listener: (kind: EndKind) => void): void;
 }
 
+/** How a stream is tied to its surroundings. */
+export interface StreamOptions<Result> {
+  signal?: AbortSignal | undefined;
+  /** Called once the outcome is certain, just before `result` resolves; `ending` tells whether the answer is to be kept. */
+  onResult?: (result: Result, ending: EndKind | undefined) => void;
+  /** Called just before `result` settles, whatever the outcome. */
+  onSettled?: () => void;
+}
+
 interface Reader<Chunk> {
   resolve(result: IteratorResult<Chunk, undefined>): void;
   reject(error: unknown): void;
@@ -46,6 +55,9 @@ export class PipelineStream<Chunk, Result> implements AsyncIterable<Chunk>, Asyn
   readonly #listeners: ((kind: EndKind) => void)[] = [];
   #ending: EndKind | undefined;
   #abortReason: unknown;
+  /** The outcome is certain; ends asked for come too late. */
+  #sealed = false;
+  /** Readers know the outcome. */
   #closed = false;
   #failure: { error: unknown } | undefined;
   #iterated = false;
@@ -54,12 +66,8 @@ export class PipelineStream<Chunk, Result> implements AsyncIterable<Chunk>, Asyn
    * @internal
    * @param work - does the work; settles only when native work has ended. Not called if the signal is already aborted.
    */
-  constructor(
-    work: (control: StreamControl<Chunk>) => Promise<Result>,
-    options: { signal?: AbortSignal | undefined } = {},
-  ) {
-    const { signal } = options;
-    this.result = this.#run(work, signal);
+  constructor(work: (control: StreamControl<Chunk>) => Promise<Result>, options: StreamOptions<Result> = {}) {
+    this.result = this.#run(work, options);
     this.#ended = this.result.then(
       () => this.#close(),
       (error: unknown) => {
@@ -129,21 +137,24 @@ export class PipelineStream<Chunk, Result> implements AsyncIterable<Chunk>, Asyn
 
   async #run(
     work: (control: StreamControl<Chunk>) => Promise<Result>,
-    signal: AbortSignal | undefined,
+    { signal, onResult, onSettled }: StreamOptions<Result>,
   ): Promise<Result> {
-    throwIfAborted(signal);
     const onAbort = (): void => this.abort(signal && abortReason(signal));
-    signal?.addEventListener("abort", onAbort, { once: true });
     try {
+      throwIfAborted(signal);
+      signal?.addEventListener("abort", onAbort, { once: true });
       const result = await work(this.#control());
       if (this.#ending === "abort") throw this.#abortReason;
+      onResult?.(result, this.#ending);
       return result;
     } catch (error) {
       throw this.#ending === "abort" ? this.#abortReason : error;
     } finally {
-      signal?.removeEventListener("abort", onAbort);
       // Nothing that comes later may change the outcome.
+      this.#sealed = true;
       this.#listeners.length = 0;
+      signal?.removeEventListener("abort", onAbort);
+      onSettled?.();
     }
   }
 
@@ -162,14 +173,14 @@ export class PipelineStream<Chunk, Result> implements AsyncIterable<Chunk>, Asyn
   }
 
   #end(kind: EndKind): void {
-    if (this.#closed || (this.#ending && STRENGTH[this.#ending] >= STRENGTH[kind])) return;
+    if (this.#sealed || (this.#ending && STRENGTH[this.#ending] >= STRENGTH[kind])) return;
     this.#ending = kind;
     if (kind !== "stop") this.#unread.length = 0;
     for (const listener of [...this.#listeners]) listener(kind);
   }
 
   #push(chunk: Chunk): void {
-    if (this.#closed || (this.#ending && this.#ending !== "stop")) return;
+    if (this.#sealed || (this.#ending && this.#ending !== "stop")) return;
     const reader = this.#readers.shift();
     if (reader) reader.resolve({ done: false, value: chunk });
     else this.#unread.push(chunk);

@@ -112,7 +112,7 @@ describe("folders that will not do", () => {
     const path = await folder("odd", { "openvino_model.xml": "version https://git-lfs.github.com/spec/v1\noid x" });
     await symlink(join(path, "nowhere"), join(path, "openvino_model.bin"));
     await mkdir(join(path, "config.json"));
-    const message = await resolveModel(path).catch((error: Error) => error.message);
+    const message = await resolveModel(path).catch(String);
     expect(message).toContain("openvino_model.xml (a Git LFS pointer");
     expect(message).toContain("openvino_model.bin (a link to a file that does not exist)");
     expect(message).toContain("config.json (not a file)");
