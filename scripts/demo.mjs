@@ -5,7 +5,7 @@ import { inRoot } from "./lib/paths.mjs";
 import { main, runAttached } from "./lib/process.mjs";
 import { build, fetchModels } from "./lib/tasks.mjs";
 
-const QUESTION = "What is the capital of France? Answer in one sentence.";
+const QUESTION = "What is the capital of France?";
 
 await main(async () => {
   await withLock(async () => {

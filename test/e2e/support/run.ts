@@ -72,7 +72,8 @@ export class RunningChild {
     let ended = false;
     void this.outcome.then(() => (ended = true));
     while (!pattern.test(this.#stdout.slice(from))) {
-      if (ended) throw new Error(`The program ended before it printed ${String(pattern)}:\n${this.#stdout}\n${this.#stderr}`);
+      if (ended)
+        throw new Error(`The program ended before it printed ${String(pattern)}:\n${this.#stdout}\n${this.#stderr}`);
       await new Promise<void>((resolve) => {
         const watcher = (): void => {
           this.#watchers.delete(watcher);

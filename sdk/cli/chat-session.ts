@@ -1,0 +1,90 @@
+import type { ChatSession, GenerationOptions, LLMPipeline } from "../index.js";
+import { runCommand } from "./chat-commands.js";
+import { describeError } from "./report-error.js";
+import { LineReader } from "./line-reader.js";
+import { interruptible } from "./interrupts.js";
+import { showActivity, type Terminal } from "./terminal.js";
+
+/** What a conversation starts with. */
+export interface TalkOptions {
+  system: string | undefined;
+  options: GenerationOptions;
+}
+
+/** The conversation as commands may change it. */
+export interface Conversation {
+  readonly llm: LLMPipeline;
+  chat: ChatSession;
+  readonly options: GenerationOptions;
+  readonly terminal: Terminal;
+}
+
+const PROMPT = "> ";
+
+/** Talks until the user leaves: `/exit`, Ctrl-D, or Ctrl-C twice. */
+export async function talk(llm: LLMPipeline, { system, options }: TalkOptions, terminal: Terminal): Promise<void> {
+  const { output } = terminal;
+  const chat = llm.startChat(system === undefined ? {} : { system });
+  const conversation: Conversation = { llm, chat, options, terminal };
+  const lines = new LineReader(terminal);
+  output.write("Type a message, or /help. Ctrl-C stops an answer, a second one leaves.\n");
+  let leavesOnInterrupt = false;
+  for (;;) {
+    const input = await lines.read(PROMPT);
+    if (input.kind === "end") break;
+    if (input.kind === "interrupt") {
+      if (leavesOnInterrupt) break;
+      leavesOnInterrupt = true;
+      output.write("(Ctrl-C again leaves)\n");
+      continue;
+    }
+    leavesOnInterrupt = false;
+    const text = input.text.trim();
+    if (text === "") continue;
+    const next = await guarded(terminal, () => runCommand(conversation, text));
+    if (next === undefined) continue;
+    if (next.kind === "exit") break;
+    if (next.kind === "answer")
+      leavesOnInterrupt = (await guarded(terminal, () => answer(conversation, next.text))) ?? false;
+  }
+  output.write("\n");
+}
+
+/** Says what went wrong and lets the conversation go on. */
+async function guarded<Value>(terminal: Terminal, work: () => Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    terminal.errors.write(`${describeError(error).text ?? "interrupted"}\n`);
+    return undefined;
+  }
+}
+
+/** Prints an answer as it comes. Resolves with whether Ctrl-C stopped it. */
+async function answer({ chat, options, terminal }: Conversation, text: string): Promise<boolean> {
+  const stream = chat.send(text, options);
+  let stopped = false;
+  const onFirst = (): void => {
+    stopped = true;
+    void stream.stop();
+  };
+  await interruptible(async () => {
+    const activity = showActivity("Thinking", terminal.errors);
+    try {
+      for await (const chunk of stream) {
+        activity.end();
+        terminal.output.write(chunk.text);
+      }
+    } finally {
+      activity.end();
+    }
+    const { finishReason } = await stream.result;
+    const note = stopped
+      ? " (stopped)"
+      : finishReason === "length"
+        ? " (cut off: --max-new-tokens or the context)"
+        : "";
+    terminal.output.write(`${note}\n`);
+  }, onFirst);
+  return stopped;
+}

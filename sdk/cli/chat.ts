@@ -1,0 +1,101 @@
+import type { Command } from "commander";
+import { LLMPipeline, type ChatMessage, type GenerationOptions } from "../index.js";
+import { talk } from "./chat-session.js";
+import { Interrupted, UsageError } from "./exit-codes.js";
+import {
+  addGenerationFlags,
+  addLoadFlags,
+  toGenerationOptions,
+  toLoadOptions,
+  type GenerationFlags,
+  type LoadFlags,
+} from "./flags.js";
+import { interruptible } from "./interrupts.js";
+import { showActivity, withLoadProgress, write, type Terminal } from "./terminal.js";
+
+interface ChatFlags extends LoadFlags, GenerationFlags {
+  prompt?: string;
+  system?: string;
+  json?: true;
+}
+
+/** `pergola chat`: a conversation in the terminal, or one answer. */
+export function addChatCommand(program: Command, terminal: Terminal): void {
+  const command = program
+    .command("chat")
+    .description("talk with a language model, or let it answer one prompt")
+    .option("-p, --prompt <text>", 'answer this and end; "-" reads it from stdin')
+    .option("-s, --system <text>", "system prompt")
+    .option("--json", "print the result of the one answer as JSON");
+  addLoadFlags(command);
+  addGenerationFlags(command).action((flags: ChatFlags) => run(flags, terminal));
+}
+
+async function run(flags: ChatFlags, terminal: Terminal): Promise<void> {
+  const prompt = await findPrompt(flags, terminal.input);
+  if (prompt === undefined && flags.json) throw new UsageError("--json needs one prompt: pass --prompt or pipe it in.");
+  if (prompt === undefined && !terminal.output.isTTY) {
+    throw new UsageError("A conversation needs a terminal; for one answer pass --prompt.");
+  }
+  const loading = new AbortController();
+  const llm = await interruptible(
+    () =>
+      withLoadProgress(terminal.errors, (onProgress) =>
+        LLMPipeline.load(flags.model, { ...toLoadOptions(flags), onProgress, signal: loading.signal }),
+      ),
+    () => loading.abort(new Interrupted("interrupted while loading")),
+  );
+  const options = toGenerationOptions(flags);
+  try {
+    if (prompt === undefined) await talk(llm, { system: flags.system, options }, terminal);
+    else await answerOnce(llm, messagesOf(prompt, flags.system), options, flags.json === true, terminal);
+  } finally {
+    await llm.dispose();
+  }
+}
+
+/** The one prompt to answer; undefined where a person is to talk. */
+async function findPrompt(flags: ChatFlags, input: Terminal["input"]): Promise<string | undefined> {
+  if (flags.prompt !== undefined && flags.prompt !== "-") return flags.prompt;
+  if (flags.prompt === undefined && input.isTTY) return undefined;
+  let text = "";
+  input.setEncoding("utf8");
+  for await (const chunk of input) text += String(chunk);
+  if (text.trim() === "") throw new UsageError("There is no prompt: pass --prompt or pipe a text in.");
+  return text.replace(/\r?\n$/, "");
+}
+
+function messagesOf(prompt: string, system: string | undefined): ChatMessage[] {
+  const user: ChatMessage = { role: "user", content: prompt };
+  return system === undefined ? [user] : [{ role: "system", content: system }, user];
+}
+
+async function answerOnce(
+  llm: LLMPipeline,
+  messages: ChatMessage[],
+  options: GenerationOptions,
+  json: boolean,
+  { output, errors }: Terminal,
+): Promise<void> {
+  const stream = llm.stream(messages, options);
+  let interrupted = false;
+  const onFirst = (): void => {
+    interrupted = true;
+    void stream.stop();
+  };
+  const result = await interruptible(async () => {
+    const activity = showActivity("Thinking", errors);
+    try {
+      for await (const chunk of stream) {
+        activity.end();
+        if (!json) await write(output, chunk.text);
+      }
+    } finally {
+      activity.end();
+    }
+    return stream.result;
+  }, onFirst);
+  if (json) await write(output, `${JSON.stringify(result, null, 2)}\n`);
+  else await write(output, "\n");
+  if (interrupted) throw new Interrupted("interrupted while answering");
+}

@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { addBenchCommand } from "./bench.js";
+import { addChatCommand } from "./chat.js";
+import { addDevicesCommand } from "./devices.js";
+import { addDoctorCommand } from "./doctor.js";
+import type { Terminal } from "./terminal.js";
+
+/** Version of the package this file belongs to. */
+function packageVersion(): string {
+  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** The command line, without running it. Errors of commander are thrown. */
+export function createProgram(terminal: Terminal): Command {
+  const program = new Command("pergola")
+    .description("Language models on OpenVINO, in the terminal")
+    .version(packageVersion(), "-V, --version")
+    .showHelpAfterError("(add --help for the options)")
+    .configureOutput({
+      writeOut: (text) => terminal.output.write(text),
+      writeErr: (text) => terminal.errors.write(text),
+    })
+    .exitOverride();
+  // Commands copy the settings above when they are added.
+  addChatCommand(program, terminal);
+  addDevicesCommand(program, terminal);
+  addDoctorCommand(program, terminal);
+  addBenchCommand(program, terminal);
+  return program;
+}
