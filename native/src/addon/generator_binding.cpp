@@ -1,0 +1,126 @@
+#include "generator_binding.hpp"
+
+#include "convert.hpp"
+#include "errors.hpp"
+#include "events.hpp"
+
+namespace pergola {
+namespace {
+
+Napi::FunctionReference& constructor_of(Napi::Env env) {
+    // One per environment, like everything that holds JavaScript values.
+    static thread_local Napi::FunctionReference* reference = nullptr;
+    if (!reference) {
+        reference = new Napi::FunctionReference();
+        env.AddCleanupHook([] {
+            delete reference;
+            reference = nullptr;
+        });
+    }
+    return *reference;
+}
+
+/// Runs `body` and turns engine errors into JavaScript exceptions.
+template <typename Body>
+Napi::Value guarded(Napi::Env env, Body body) {
+    try {
+        return body();
+    } catch (const Napi::Error&) {
+        throw;
+    } catch (...) {
+        throw to_js_error(env, std::current_exception());
+    }
+}
+
+}  // namespace
+
+Napi::Function GeneratorBinding::define(Napi::Env env) {
+    Napi::Function function = DefineClass(env, "NativeGenerator",
+                                          {InstanceAccessor<&GeneratorBinding::info>("info"), InstanceMethod<&GeneratorBinding::submit>("submit"),
+                                           InstanceMethod<&GeneratorBinding::stop>("stop"), InstanceMethod<&GeneratorBinding::stats>("stats"),
+                                           InstanceMethod<&GeneratorBinding::close>("close")});
+    constructor_of(env) = Napi::Persistent(function);
+    return function;
+}
+
+Napi::Value GeneratorBinding::open(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    if (info.Length() < 1 || !info[0].IsObject()) throw Napi::TypeError::New(env, "options must be an object");
+    Environment& environment = Environment::of(env);
+    const GeneratorOptions options = read_generator_options(info[0].As<Napi::Object>());
+    const double load = environment.next_id();
+    auto control = std::make_shared<LoadControl>();
+    auto mailbox = environment.mailbox();
+    Environment* target = &environment;
+    control->on_progress = [mailbox, target, load](LoadStage stage, double fraction) {
+        mailbox->post(Mailbox::Task([target, load, stage, fraction](Napi::Env js) {
+            Napi::Array events = Napi::Array::New(js, 1);
+            events.Set(0u, progress_event(js, load, stage, fraction));
+            target->send(events);
+        }));
+    };
+    environment.add_load(load, control);
+    auto deferred = std::make_shared<Napi::Promise::Deferred>(env);
+    auto made = std::make_shared<std::shared_ptr<Generator>>();
+    environment.run(
+        [options, control, mailbox, made] {
+            *made = std::make_shared<Generator>(options, *control, [mailbox](std::vector<Event>&& events) { mailbox->post(std::move(events)); });
+        },
+        [target, load, deferred, made](Napi::Env js, std::exception_ptr error) {
+            target->remove_load(load);
+            if (error) {
+                deferred->Reject(to_js_error(js, error).Value());
+                return;
+            }
+            deferred->Resolve(constructor_of(js).New({Napi::External<std::shared_ptr<Generator>>::New(js, made.get())}));
+        });
+    Napi::Object result = Napi::Object::New(env);
+    result.Set("load", load);
+    result.Set("promise", deferred->Promise());
+    return result;
+}
+
+GeneratorBinding::GeneratorBinding(const Napi::CallbackInfo& info) : ObjectWrap(info), environment_(&Environment::of(info.Env())) {
+    if (info.Length() < 1 || !info[0].IsExternal()) throw Napi::TypeError::New(info.Env(), "NativeGenerator is made by openGenerator()");
+    generator_ = *info[0].As<Napi::External<std::shared_ptr<Generator>>>().Data();
+    environment_->add(this);
+}
+
+GeneratorBinding::~GeneratorBinding() { environment_->remove(this); }
+
+void GeneratorBinding::interrupt() { generator_->interrupt(); }
+
+void GeneratorBinding::close_now() { generator_->close(); }
+
+Napi::Value GeneratorBinding::info(const Napi::CallbackInfo& info) { return to_js(info.Env(), generator_->info()); }
+
+Napi::Value GeneratorBinding::submit(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+        if (info.Length() < 1 || !info[0].IsObject()) throw Napi::TypeError::New(info.Env(), "request must be an object");
+        RequestInput input = read_request(info[0].As<Napi::Object>());
+        const double id = environment_->next_id();
+        generator_->submit(static_cast<uint64_t>(id), std::move(input));
+        environment_->begin_request(static_cast<uint64_t>(id), this);
+        return Napi::Number::New(info.Env(), id);
+    });
+}
+
+Napi::Value GeneratorBinding::stop(const Napi::CallbackInfo& info) {
+    if (info.Length() > 0 && info[0].IsNumber()) generator_->stop(static_cast<uint64_t>(info[0].As<Napi::Number>().Int64Value()));
+    return info.Env().Undefined();
+}
+
+Napi::Value GeneratorBinding::stats(const Napi::CallbackInfo& info) { return to_js(info.Env(), generator_->stats()); }
+
+Napi::Value GeneratorBinding::close(const Napi::CallbackInfo& info) {
+    auto deferred = std::make_shared<Napi::Promise::Deferred>(info.Env());
+    auto generator = generator_;
+    environment_->run([generator] { generator->close(); },
+                      [deferred](Napi::Env env, std::exception_ptr error) {
+                          if (error) deferred->Reject(to_js_error(env, error).Value());
+                          else deferred->Resolve(env.Undefined());
+                      });
+    return deferred->Promise();
+}
+
+}  // namespace pergola

@@ -1,0 +1,278 @@
+#include "gguf_merge.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <unistd.h>
+
+#include "error.hpp"
+
+namespace pergola {
+namespace {
+
+enum ValueType : uint32_t { U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64 };
+constexpr std::array<size_t, 13> kSizes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+
+struct Entry {
+    std::string key;
+    std::string bytes;  // type and value as they are in the file
+    std::string text;   // value of a string
+    uint64_t number = 0;
+};
+
+struct TensorInfo {
+    std::string name;
+    std::vector<uint64_t> dims;
+    uint32_t type = 0;
+    uint64_t offset = 0;
+    uint64_t size = 0;
+};
+
+struct Header {
+    std::string file;
+    uint32_t version = 0;
+    std::vector<Entry> entries;
+    std::vector<TensorInfo> tensors;
+    uint64_t alignment = 32;
+    uint64_t data_begin = 0;
+    uint64_t file_size = 0;
+};
+
+class Reader {
+public:
+    explicit Reader(const std::string& file) : file_(file), stream_(file, std::ios::binary) {
+        if (!stream_) throw EngineError::model(file, file + " cannot be opened");
+        size_ = std::filesystem::file_size(file);
+    }
+
+    template <typename T>
+    T number() {
+        T value{};
+        raw(&value, sizeof(T));
+        return value;
+    }
+
+    std::string text() {
+        const auto length = number<uint64_t>();
+        if (length > size_) fail();
+        std::string value(length, '\0');
+        raw(value.data(), length);
+        return value;
+    }
+
+    void skip(uint64_t count) {
+        if (position() + count > size_) fail();
+        stream_.seekg(static_cast<std::streamoff>(count), std::ios::cur);
+    }
+
+    void skip_value(uint32_t type) {
+        if (type == String) {
+            skip(number<uint64_t>());
+        } else if (type == Array) {
+            const auto element = number<uint32_t>();
+            const auto count = number<uint64_t>();
+            if (count > size_) fail();
+            if (element < kSizes.size() && kSizes[element] > 0) skip(count * kSizes[element]);
+            else
+                for (uint64_t i = 0; i < count; ++i) skip_value(element);
+        } else if (type < kSizes.size()) {
+            skip(kSizes[type]);
+        } else {
+            fail();
+        }
+    }
+
+    std::string bytes_between(uint64_t begin, uint64_t end) {
+        std::string result(end - begin, '\0');
+        stream_.seekg(static_cast<std::streamoff>(begin));
+        raw(result.data(), result.size());
+        return result;
+    }
+
+    uint64_t position() { return static_cast<uint64_t>(stream_.tellg()); }
+    uint64_t size() const { return size_; }
+
+    [[noreturn]] void fail() { throw EngineError::model(file_, file_ + " is damaged or cut short (GGUF header ends too early)"); }
+
+private:
+    void raw(void* target, size_t count) {
+        if (!stream_.read(static_cast<char*>(target), static_cast<std::streamsize>(count))) fail();
+    }
+
+    std::string file_;
+    std::ifstream stream_;
+    uint64_t size_ = 0;
+};
+
+Header read_header(const std::string& file) {
+    Reader in(file);
+    Header header;
+    header.file = file;
+    header.file_size = in.size();
+    if (in.number<uint32_t>() != 0x46554747) throw EngineError::model(file, file + " is not a GGUF file");
+    header.version = in.number<uint32_t>();
+    if (header.version < 2 || header.version > 3)
+        throw EngineError::model(file, file + " has GGUF version " + std::to_string(header.version) + "; versions 2 and 3 can be read");
+    const auto tensors = in.number<uint64_t>();
+    const auto entries = in.number<uint64_t>();
+    if (tensors > in.size() || entries > in.size()) in.fail();
+    for (uint64_t i = 0; i < entries; ++i) {
+        Entry entry;
+        entry.key = in.text();
+        const uint64_t begin = in.position();
+        const auto type = in.number<uint32_t>();
+        if (type == String) {
+            entry.text = in.text();
+        } else if (type == U32 || type == U16) {
+            entry.number = type == U32 ? in.number<uint32_t>() : in.number<uint16_t>();
+        } else {
+            in.skip_value(type);
+        }
+        const uint64_t end = in.position();
+        entry.bytes = in.bytes_between(begin, end);
+        if (entry.key == "general.alignment" && entry.number > 0) header.alignment = entry.number;
+        header.entries.push_back(std::move(entry));
+    }
+    for (uint64_t i = 0; i < tensors; ++i) {
+        TensorInfo info;
+        info.name = in.text();
+        const auto rank = in.number<uint32_t>();
+        if (rank > 8) in.fail();
+        for (uint32_t d = 0; d < rank; ++d) info.dims.push_back(in.number<uint64_t>());
+        info.type = in.number<uint32_t>();
+        info.offset = in.number<uint64_t>();
+        header.tensors.push_back(std::move(info));
+    }
+    header.data_begin = (in.position() + header.alignment - 1) / header.alignment * header.alignment;
+    // Sizes follow from the next tensor's offset; types need not be known to copy bytes.
+    std::vector<TensorInfo*> order;
+    for (auto& info : header.tensors) order.push_back(&info);
+    std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
+    for (size_t i = 0; i < order.size(); ++i) {
+        const uint64_t end = i + 1 < order.size() ? order[i + 1]->offset : header.file_size - std::min(header.data_begin, header.file_size);
+        if (order[i]->offset > end || header.data_begin + end > header.file_size)
+            throw EngineError::model(file, file + " is cut short: tensor " + order[i]->name + " lies beyond its end");
+        order[i]->size = end - order[i]->offset;
+    }
+    return header;
+}
+
+std::string type_name(uint32_t type) {
+    static const char* names[] = {"F32",  "F16",     "Q4_0",   "Q4_1",    "Q4_2",  "Q4_3",  "Q5_0", "Q5_1",  "Q8_0",    "Q8_1",  "Q2_K",   "Q3_K",
+                                  "Q4_K", "Q5_K",    "Q6_K",   "Q8_K",    "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS",
+                                  "I8",   "I16",     "I32",    "I64",     "F64",   "IQ1_M", "BF16"};
+    if (type < std::size(names)) return names[type];
+    if (type == 34) return "TQ1_0";
+    if (type == 35) return "TQ2_0";
+    if (type == 39) return "MXFP4";
+    return "type " + std::to_string(type);
+}
+
+template <typename T>
+void put(std::ofstream& out, T value) {
+    out.write(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+
+void put_text(std::ofstream& out, const std::string& text) {
+    put<uint64_t>(out, text.size());
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+void pad(std::ofstream& out, uint64_t alignment) {
+    const uint64_t rest = static_cast<uint64_t>(out.tellp()) % alignment;
+    if (rest > 0) out << std::string(alignment - rest, '\0');
+}
+
+void copy(std::ifstream& in, std::ofstream& out, uint64_t size) {
+    std::vector<char> buffer(1 << 20);
+    while (size > 0 && in) {
+        const auto part = static_cast<std::streamsize>(std::min<uint64_t>(size, buffer.size()));
+        in.read(buffer.data(), part);
+        out.write(buffer.data(), in.gcount());
+        size -= static_cast<uint64_t>(in.gcount());
+    }
+}
+
+void write_merged(const std::vector<Header>& headers, const std::string& path) {
+    std::ofstream out(path, std::ios::binary);
+    const Header& first = headers.front();
+    const auto is_split_key = [](const Entry& entry) { return entry.key.rfind("split.", 0) == 0; };
+    uint64_t tensors = 0;
+    for (const auto& header : headers) tensors += header.tensors.size();
+    put<uint32_t>(out, 0x46554747);
+    put<uint32_t>(out, first.version);
+    put<uint64_t>(out, tensors);
+    put<uint64_t>(out, static_cast<uint64_t>(std::count_if(first.entries.begin(), first.entries.end(), [&](auto& e) { return !is_split_key(e); })));
+    for (const auto& entry : first.entries) {
+        if (is_split_key(entry)) continue;
+        put_text(out, entry.key);
+        out.write(entry.bytes.data(), static_cast<std::streamsize>(entry.bytes.size()));
+    }
+    uint64_t offset = 0;
+    for (const auto& header : headers)
+        for (const auto& info : header.tensors) {
+            put_text(out, info.name);
+            put<uint32_t>(out, static_cast<uint32_t>(info.dims.size()));
+            for (uint64_t dim : info.dims) put<uint64_t>(out, dim);
+            put<uint32_t>(out, info.type);
+            put<uint64_t>(out, offset);
+            offset += (info.size + first.alignment - 1) / first.alignment * first.alignment;
+        }
+    pad(out, first.alignment);
+    for (const auto& header : headers) {
+        std::ifstream in(header.file, std::ios::binary);
+        for (const auto& info : header.tensors) {
+            in.seekg(static_cast<std::streamoff>(header.data_begin + info.offset));
+            copy(in, out, info.size);
+            pad(out, first.alignment);
+        }
+    }
+    out.flush();
+    if (!out) throw EngineError::model(path, "the shards of " + first.file + " could not be joined in " + path + ": is the disk full?");
+}
+
+}  // namespace
+
+GgufSummary summarize_gguf(const std::vector<std::string>& shards) {
+    GgufSummary summary;
+    std::set<std::string> types;
+    for (const auto& shard : shards) {
+        const Header header = read_header(shard);
+        for (const auto& info : header.tensors) types.insert(type_name(info.type));
+        for (const auto& entry : header.entries)
+            if (entry.key == "general.architecture" && summary.architecture.empty()) summary.architecture = entry.text;
+    }
+    for (const auto& type : types) summary.tensor_types += (summary.tensor_types.empty() ? "" : ", ") + type;
+    return summary;
+}
+
+MergedGguf::MergedGguf(const std::vector<std::string>& shards, const std::string& folder) {
+    std::vector<Header> headers;
+    for (const auto& shard : shards) headers.push_back(read_header(shard));
+    const std::filesystem::path base = folder.empty() ? std::filesystem::temp_directory_path() : std::filesystem::path(folder);
+    std::filesystem::create_directories(base);
+    std::string name = (base / "merged-XXXXXX").string();
+    const int handle = mkstemp(name.data());
+    if (handle < 0) throw EngineError::model(base.string(), "no temporary file can be made in " + base.string());
+    close(handle);
+    path_ = name;
+    try {
+        write_merged(headers, path_);
+    } catch (...) {
+        std::error_code ignored;
+        std::filesystem::remove(path_, ignored);
+        throw;
+    }
+}
+
+MergedGguf::~MergedGguf() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+}
+
+}  // namespace pergola

@@ -1,0 +1,154 @@
+#include "language_model.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "blob_cache.hpp"
+#include "core_registry.hpp"
+#include "error.hpp"
+#include "transforms.hpp"
+
+namespace pergola {
+namespace {
+
+// Part of the blob's key: raise it when transforms.cpp or the choice of properties changes what is compiled.
+constexpr const char* kGraphVersion = "1";
+constexpr size_t kInt8GroupSize = 64;
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+ov::AnyMap effective_properties(const LanguageModelOptions& options) {
+    ov::AnyMap properties = options.properties;
+    const auto prefer = [&](const char* name, const ov::Any& value) { properties.emplace(name, value); };
+    if (options.device.find("GPU") == std::string::npos && options.device.find("NPU") == std::string::npos) {
+        // Exact arithmetic is the default: rounding activations to bf16 or int8 changes what a small model says (docs/performance.md).
+        prefer("INFERENCE_PRECISION_HINT", "f32");
+        prefer("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0");
+        prefer("KV_CACHE_PRECISION", "f16");
+    }
+    if (!options.kv_precision.empty()) properties["KV_CACHE_PRECISION"] = options.kv_precision;
+    return properties;
+}
+
+std::string describe(const ov::AnyMap& properties) {
+    std::string text;
+    for (const auto& [name, value] : properties) text += name + "=" + value.as<std::string>() + ";";
+    return text;
+}
+
+std::string full_key(const LanguageModelOptions& options, const ov::AnyMap& properties) {
+    static const char* attention[] = {"auto", "paged", "stateful"};
+    return options.model_key + "|" + options.device + "|" + describe(properties) + "|" + attention[static_cast<int>(options.attention)] + "|" +
+           (options.int8_weights ? "int8" : "file") + "|" + ov::get_openvino_version().buildNumber + "|" + kGraphVersion;
+}
+
+std::shared_ptr<ov::Model> read(const LanguageModelOptions& options) {
+    return options.source.kind == ModelSource::Kind::Ir ? read_ir(options.source) : read_gguf(options.source, options.cache_dir);
+}
+
+void check_contract(const ov::Model& model, const std::string& file) {
+    const auto named = [](const auto& ports, const std::string& name) {
+        return std::any_of(ports.begin(), ports.end(), [&](const auto& port) { return port.get_names().count(name) > 0; });
+    };
+    if (!named(model.inputs(), "input_ids") || !named(model.outputs(), "logits"))
+        throw EngineError::model(file, file + " is not a decoder-only language model: it needs an input \"input_ids\" and an output \"logits\"");
+}
+
+/// The graph to compile, and whether it is the paged one.
+std::shared_ptr<ov::Model> prepare(const LanguageModelOptions& options, LanguageModel& result, const LoadControl& control) {
+    const std::string& file = options.source.main_file();
+    auto start = Clock::now();
+    control.enter(LoadStage::Read);
+    auto model = read(options);
+    check_contract(*model, file);
+    result.timings.read_ms = since(start);
+    control.enter(LoadStage::Convert);
+    start = Clock::now();
+    if (options.attention != Attention::Stateful) {
+        try {
+            make_paged(model);
+            result.paged = true;
+        } catch (const std::exception& error) {
+            const std::string reason = runtime_reason(error.what());
+            if (options.attention == Attention::Paged)
+                throw EngineError::unsupported("paged attention", file + " cannot use paged attention: " + reason + ". Use attention: \"stateful\"");
+            result.fallback_reason = reason;
+            model = read(options);  // the failed pass left the graph half changed
+        }
+    }
+    control.check();
+    if (options.int8_weights) round_weights_to_int8(model, kInt8GroupSize);
+    gather_sampled_rows(model);
+    result.timings.convert_ms = since(start);
+    return model;
+}
+
+void inspect(LanguageModel& model) {
+    model.paged = model.has_input("block_indices");
+    model.gathers_rows = model.has_input("sampled_rows");
+    const auto shape = model.compiled.output("logits").get_partial_shape();
+    model.vocab_size = static_cast<size_t>(shape[shape.rank().get_length() - 1].get_length());
+}
+
+std::shared_ptr<LanguageModel> load(const LanguageModelOptions& options, const ov::AnyMap& properties, const std::string& key,
+                                    const LoadControl& control) {
+    auto result = std::make_shared<LanguageModel>();
+    result->device = options.device;
+    const BlobCache cache(options.cache_dir);
+    try {
+        control.check();
+        auto start = Clock::now();
+        if (auto blob = cache.find(key)) {
+            control.enter(LoadStage::Import);
+            try {
+                result->compiled = core().import_model(blob->data, options.device, properties);
+                result->fallback_reason = blob->note;
+                result->from_cache = true;
+            } catch (const std::exception&) {
+                cache.remove(key);  // written by another build of the runtime, or damaged: made again below
+            }
+            result->timings.import_ms = since(start);
+        }
+        if (!result->from_cache) {
+            const auto model = prepare(options, *result, control);
+            control.enter(LoadStage::Compile);
+            start = Clock::now();
+            result->compiled = core().compile_model(model, options.device, properties);
+            result->timings.compile_ms = since(start);
+            control.enter(LoadStage::Export);
+            cache.store(key, result->fallback_reason, [&](std::ostream& out) { result->compiled.export_model(out); });
+        }
+        inspect(*result);
+        control.check();
+        return result;
+    } catch (...) {
+        rethrow_load_error(options.device, options.source.main_file());
+    }
+}
+
+}  // namespace
+
+void LoadControl::enter(LoadStage stage) const {
+    check();
+    if (on_progress) on_progress(stage, 0.0);
+}
+
+void LoadControl::check() const {
+    if (aborted) throw EngineError(ErrorCode::Aborted, "loading was aborted");
+}
+
+bool LanguageModel::has_input(const std::string& name) const {
+    const auto& inputs = compiled.inputs();
+    return std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input.get_names().count(name) > 0; });
+}
+
+std::shared_ptr<LanguageModel> open_language_model(const LanguageModelOptions& options, const LoadControl& control, bool& shared) {
+    static auto* registry = new SharedRegistry<LanguageModel>();  // like the core, it outlives static destruction
+    check_device(options.device);
+    const ov::AnyMap properties = effective_properties(options);
+    const std::string key = full_key(options, properties);
+    return registry->open(key, [&] { return load(options, properties, key, control); }, shared);
+}
+
+}  // namespace pergola

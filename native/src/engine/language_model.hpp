@@ -1,0 +1,58 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <openvino/openvino.hpp>
+#include <string>
+
+#include "model_source.hpp"
+
+namespace pergola {
+
+enum class Attention { Auto, Paged, Stateful };
+enum class LoadStage { Read, Convert, Compile, Import, Export, WarmUp };
+
+/// How far a load is, and whether to go on. Shared between the loading thread and the caller.
+struct LoadControl {
+    std::function<void(LoadStage, double)> on_progress;
+    std::atomic<bool> aborted{false};
+
+    void enter(LoadStage stage) const;
+    void check() const;  // throws `aborted`
+};
+
+struct LanguageModelOptions {
+    ModelSource source;
+    std::string device = "CPU";
+    ov::AnyMap properties;
+    Attention attention = Attention::Auto;
+    bool int8_weights = false;
+    std::string kv_precision;  // "" = the SDK's choice for the device
+    std::string cache_dir;     // "" = no compile cache
+    std::string model_key;
+};
+
+struct LoadTimings {
+    double read_ms = 0, convert_ms = 0, compile_ms = 0, import_ms = 0, warm_up_ms = 0;
+};
+
+/// A compiled decoder-only language model: `input_ids` to `logits`, with keys and values either in paged inputs or in model state.
+struct LanguageModel {
+    ov::CompiledModel compiled;
+    std::string device;
+    bool paged = false;
+    bool gathers_rows = false;
+    size_t vocab_size = 0;
+    bool from_cache = false;
+    std::string fallback_reason;
+    LoadTimings timings;
+
+    bool has_input(const std::string& name) const;
+};
+
+/// Opens a model, from the compile cache where it holds this (files, device, properties, runtime version, our version), shared with
+/// everybody in the process who asked for the same. `shared` tells whether it was open already.
+std::shared_ptr<LanguageModel> open_language_model(const LanguageModelOptions& options, const LoadControl& control, bool& shared);
+
+}  // namespace pergola

@@ -1,0 +1,60 @@
+#include "model_source.hpp"
+
+#include <filesystem>
+#include <openvino/frontend/extension/decoder_transformation.hpp>
+#include <openvino/frontend/gguf/adapt_to_genai.hpp>
+#include <openvino/frontend/gguf/make_stateful.hpp>
+#include <openvino/frontend/manager.hpp>
+
+#include "core_registry.hpp"
+#include "error.hpp"
+#include "gguf_merge.hpp"
+
+namespace pergola {
+namespace {
+
+std::shared_ptr<ov::Model> convert_gguf(const std::string& path) {
+    // The GGUF front end is not in the list that read_model searches, so it is asked for by name.
+    ov::frontend::FrontEndManager manager;
+    auto front_end = manager.load_by_framework("gguf");
+    front_end->add_extension(
+        std::make_shared<ov::frontend::DecoderTransformationExtension>(ov::frontend::gguf::pass::GGUFMakeStateful()));
+    auto model = front_end->convert(front_end->load(path));
+    ov::pass::Manager passes;
+    passes.register_pass<ov::frontend::gguf::pass::AdaptToGenAI>();
+    passes.run_passes(model);
+    return model;
+}
+
+}  // namespace
+
+std::shared_ptr<ov::Model> read_ir(const ModelSource& source) {
+    try {
+        return core().read_model(source.xml, source.bin);
+    } catch (const std::exception& error) {
+        throw EngineError::model(source.xml, source.xml + " is not a readable OpenVINO model (with weights " + source.bin +
+                                                 "): " + runtime_reason(error.what()));
+    }
+}
+
+std::shared_ptr<ov::Model> read_gguf(const ModelSource& source, const std::string& scratch_folder) {
+    const std::string& named = source.main_file();
+    try {
+        if (source.shards.size() == 1) return convert_gguf(named);
+        const MergedGguf merged(source.shards, scratch_folder);
+        return convert_gguf(merged.path());
+    } catch (const EngineError&) {
+        throw;
+    } catch (const std::exception& error) {
+        const std::string reason = runtime_reason(error.what());
+        const GgufSummary summary = summarize_gguf(source.shards);
+        // A file that parses and whose tensors lie within it is sound; then the front end lacks support for what it holds.
+        throw EngineError::unsupported(
+            summary.architecture,
+            named + ": OpenVINO's GGUF front end cannot convert this model (architecture \"" + summary.architecture + "\", tensor types " +
+                summary.tensor_types + "): " + reason +
+                ". Use a file with other tensor types (Q4_0, Q4_1, Q8_0, Q4_K, Q6_K, F16), or an OpenVINO IR export of the model.");
+    }
+}
+
+}  // namespace pergola

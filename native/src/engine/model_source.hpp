@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <openvino/openvino.hpp>
+#include <string>
+#include <vector>
+
+namespace pergola {
+
+struct ModelSource {
+    enum class Kind { Ir, Gguf } kind = Kind::Ir;
+    std::string xml;                  // IR
+    std::string bin;                  // IR
+    std::vector<std::string> shards;  // GGUF, in order
+
+    /// The file that messages name.
+    const std::string& main_file() const { return kind == Kind::Ir ? xml : shards.front(); }
+};
+
+/// Reads an IR as it is.
+std::shared_ptr<ov::Model> read_ir(const ModelSource& source);
+
+/// Reads a GGUF with the runtime's own front end, as a stateful decoder `input_ids, attention_mask, position_ids, beam_idx -> logits`.
+/// Architectures and tensor types that it refuses become `unsupported`, damaged files become `model`. Several shards are joined
+/// in `scratch_folder` first (removed afterwards), because the front end reads one file only.
+std::shared_ptr<ov::Model> read_gguf(const ModelSource& source, const std::string& scratch_folder);
+
+}  // namespace pergola

@@ -1,0 +1,139 @@
+#include "paged_runner.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "error.hpp"
+#include "system_info.hpp"
+
+namespace pergola {
+namespace {
+
+// Without a limit by the user: a quarter of the memory that is free, and room for four full contexts at most.
+constexpr uint64_t kShareOfFreeMemory = 4;
+constexpr uint64_t kContexts = 4;
+constexpr uint64_t kUnknownContext = 32768;
+// Idle blocks kept for later prefixes before new memory is taken; beyond it the longest unused are overwritten.
+constexpr uint64_t kIdleBytes = 128ull << 20;
+
+size_t plan_blocks(const KvLimits& limits, uint64_t block_bytes, size_t block_size) {
+    if (limits.tokens > 0) return static_cast<size_t>((limits.tokens + block_size - 1) / block_size);
+    if (limits.bytes > 0) {
+        const auto blocks = static_cast<size_t>(limits.bytes / block_bytes);
+        if (blocks == 0) {
+            EngineError error(ErrorCode::Option, "kvCache.bytes is " + std::to_string(limits.bytes) + ", less than one block of " +
+                                                     std::to_string(block_size) + " tokens (" + std::to_string(block_bytes) + " bytes)");
+            error.subject = "kvCache.bytes";
+            throw error;
+        }
+        return blocks;
+    }
+    const uint64_t context = limits.context_length > 0 ? limits.context_length : kUnknownContext;
+    const uint64_t wanted = kContexts * ((context + block_size - 1) / block_size);
+    const uint64_t affordable = read_system_info().available_memory / kShareOfFreeMemory / block_bytes;
+    return static_cast<size_t>(std::max<uint64_t>(std::min(wanted, affordable), 16));
+}
+
+template <typename T>
+ov::Tensor tensor_of(const ov::element::Type& type, const std::vector<T>& values) {
+    ov::Tensor tensor(type, {values.size()});
+    std::memcpy(tensor.data(), values.data(), values.size() * sizeof(T));
+    return tensor;
+}
+
+}  // namespace
+
+PagedRunner::PagedRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits)
+    : model_(std::move(model)), request_(model_->compiled.create_infer_request()) {
+    arena_ = std::make_unique<KvArena>(model_->compiled, model_->device);
+    const size_t blocks = plan_blocks(limits, arena_->bytes_per_block(), arena_->block_size());
+    arena_->set_max_blocks(blocks);
+    pool_ = std::make_unique<BlockPool>(arena_->block_size(), blocks, limits.prefix_caching ? kIdleBytes / arena_->bytes_per_block() : 0,
+                                        limits.prefix_caching, [this](size_t count) { return arena_->grow(request_, count); });
+    has_position_ids_ = model_->has_input("position_ids");
+    has_token_types_ = model_->has_input("token_type_ids");
+}
+
+size_t PagedRunner::attach(uint64_t sequence, const std::vector<int64_t>& tokens) {
+    return pool_->match_prefix(tables_[sequence], tokens, tokens.size() - 1);
+}
+
+bool PagedRunner::reserve(uint64_t sequence, size_t tokens) { return pool_->reserve(tables_.at(sequence), tokens); }
+
+void PagedRunner::commit(uint64_t sequence, const std::vector<int64_t>& tokens, size_t computed) {
+    pool_->commit(tables_.at(sequence), tokens, computed);
+}
+
+void PagedRunner::release(uint64_t sequence) {
+    const auto found = tables_.find(sequence);
+    if (found == tables_.end()) return;
+    pool_->release(found->second);
+    tables_.erase(found);
+}
+
+void PagedRunner::set_inputs(const std::vector<Chunk>& chunks, size_t tokens) {
+    ov::Tensor ids(ov::element::i64, {tokens});
+    ov::Tensor positions(ov::element::i64, {tokens});
+    std::vector<int32_t> past, begins{0}, blocks, block_begins{0};
+    std::vector<int64_t> rows;
+    int32_t longest = 0;
+    size_t at = 0;
+    for (const auto& chunk : chunks) {
+        std::memcpy(ids.data<int64_t>() + at, chunk.tokens, chunk.count * sizeof(int64_t));
+        for (size_t i = 0; i < chunk.count; ++i) positions.data<int64_t>()[at + i] = static_cast<int64_t>(chunk.past + i);
+        at += chunk.count;
+        past.push_back(static_cast<int32_t>(chunk.past));
+        begins.push_back(static_cast<int32_t>(at));
+        const size_t length = chunk.past + chunk.count;
+        longest = std::max(longest, static_cast<int32_t>(length));
+        const auto& table = tables_.at(chunk.sequence).blocks;
+        blocks.insert(blocks.end(), table.begin(), table.begin() + static_cast<std::ptrdiff_t>((length + block_size() - 1) / block_size()));
+        block_begins.push_back(static_cast<int32_t>(blocks.size()));
+        if (chunk.sample) rows.push_back(static_cast<int64_t>(at - 1));
+    }
+    // The graph wants at least one row; an unused one is cheaper than a second graph.
+    if (rows.empty()) rows.push_back(0);
+    request_.set_tensor("input_ids", ids);
+    if (has_position_ids_) request_.set_tensor("position_ids", positions);
+    if (has_token_types_) {
+        ov::Tensor types(ov::element::i64, {tokens});
+        std::memset(types.data(), 0, types.get_byte_size());
+        request_.set_tensor("token_type_ids", types);
+    }
+    request_.set_tensor("past_lens", tensor_of(ov::element::i32, past));
+    request_.set_tensor("subsequence_begins", tensor_of(ov::element::i32, begins));
+    request_.set_tensor("block_indices", tensor_of(ov::element::i32, blocks));
+    request_.set_tensor("block_indices_begins", tensor_of(ov::element::i32, block_begins));
+    ov::Tensor context(ov::element::i32, ov::Shape{});
+    *context.data<int32_t>() = longest;
+    request_.set_tensor("max_context_len", context);
+    if (model_->gathers_rows) request_.set_tensor("sampled_rows", tensor_of(ov::element::i64, rows));
+}
+
+std::vector<float*> PagedRunner::run(const std::vector<Chunk>& chunks) {
+    size_t tokens = 0, wanted = 0;
+    for (const auto& chunk : chunks) {
+        tokens += chunk.count;
+        wanted += chunk.sample ? 1 : 0;
+    }
+    set_inputs(chunks, tokens);
+    request_.infer();
+    ov::Tensor logits = request_.get_tensor("logits");
+    const size_t rows = logits.get_size() / model_->vocab_size;
+    std::vector<float*> result;
+    size_t at = 0, row = 0;
+    for (const auto& chunk : chunks) {
+        at += chunk.count;
+        if (!chunk.sample) continue;
+        const size_t index = model_->gathers_rows ? row++ : at - 1;
+        if (index >= rows) throw EngineError(ErrorCode::Native, "the model returned fewer rows of logits than asked for");
+        result.push_back(logits.data<float>() + index * model_->vocab_size);
+    }
+    return result;
+}
+
+KvUsage PagedRunner::usage() const {
+    return {pool_->allocated_blocks(), pool_->used_blocks(), pool_->cached_blocks(), pool_->allocated_blocks() * arena_->bytes_per_block()};
+}
+
+}  // namespace pergola

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <unordered_map>
+
+#include "block_pool.hpp"
+#include "kv_arena.hpp"
+#include "kv_runner.hpp"
+#include "language_model.hpp"
+
+namespace pergola {
+
+struct KvLimits {
+    uint64_t bytes = 0;   // 0 = not set
+    uint64_t tokens = 0;  // 0 = not set
+    uint64_t context_length = 0;  // of the model; 0 = unknown
+    bool prefix_caching = true;
+};
+
+/// Keys and values in blocks that the graph addresses by block tables (vLLM's PagedAttention, Kwon et al. 2023, as OpenVINO
+/// implements it): many sequences, at different lengths, in one inference.
+class PagedRunner : public KvRunner {
+public:
+    PagedRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits);
+
+    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens) override;
+    bool reserve(uint64_t sequence, size_t tokens) override;
+    void commit(uint64_t sequence, const std::vector<int64_t>& tokens, size_t computed) override;
+    void release(uint64_t sequence) override;
+    bool has_slot() const override { return true; }
+    std::vector<float*> run(const std::vector<Chunk>& chunks) override;
+    void interrupt() override { request_.cancel(); }
+    size_t vocab_size() const override { return model_->vocab_size; }
+    size_t capacity_tokens() const override { return pool_->max_blocks() * pool_->block_size(); }
+    KvUsage usage() const override;
+
+    size_t block_size() const { return pool_->block_size(); }
+    uint64_t bytes_per_token() const { return arena_->bytes_per_block() / pool_->block_size(); }
+    std::string kv_precision() const { return arena_->precision(); }
+
+private:
+    void set_inputs(const std::vector<Chunk>& chunks, size_t tokens);
+
+    std::shared_ptr<LanguageModel> model_;
+    ov::InferRequest request_;
+    std::unique_ptr<KvArena> arena_;
+    std::unique_ptr<BlockPool> pool_;
+    std::unordered_map<uint64_t, BlockPool::Table> tables_;
+    bool has_position_ids_;
+    bool has_token_types_;
+};
+
+}  // namespace pergola

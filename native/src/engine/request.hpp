@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <vector>
+
+#include "sampler.hpp"
+
+namespace pergola {
+
+using Clock = std::chrono::steady_clock;
+
+inline double milliseconds(Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+struct RequestInput {
+    std::vector<int64_t> prompt;
+    uint64_t max_new_tokens = 1;
+    uint64_t min_new_tokens = 0;
+    std::vector<int64_t> stop_tokens;
+    SamplingOptions sampling;
+};
+
+enum class EndReason { Stop, Length, Stopped };
+
+struct RequestTimings {
+    double queue_ms = 0, prefill_ms = 0, decode_ms = 0, first_token_ms = 0;
+    uint32_t preemptions = 0;
+};
+
+struct Event {
+    enum class Type { Start, Tokens, End, Error } type = Type::Start;
+    uint64_t request = 0;
+    uint64_t cached_tokens = 0;        // Start
+    std::vector<SampledToken> tokens;  // Tokens
+    bool has_logprobs = false;
+    EndReason reason = EndReason::Stop;  // End
+    int64_t stop_token = -1;
+    RequestTimings timings;
+    std::exception_ptr error;  // Error
+};
+
+/// Takes the events of one step. Called on the generator's thread; must not block.
+using EventSink = std::function<void(std::vector<Event>&&)>;
+
+/// A request on its way. `tokens` is the prompt and what was sampled so far; the first `computed` of them have keys and values.
+struct Request {
+    Request(uint64_t number, RequestInput given, size_t vocab_size)
+        : id(number), input(std::move(given)), tokens(input.prompt), sampler(input.sampling, vocab_size) {
+        sampler.see_prompt(input.prompt.data(), input.prompt.size());
+    }
+
+    uint64_t id;
+    RequestInput input;
+    std::vector<int64_t> tokens;
+    Sampler sampler;
+    size_t computed = 0;
+    bool attached = false;
+    bool started = false;
+    uint64_t order = 0;  // of arrival
+    Clock::time_point submitted = Clock::now(), begun, first_token, last_token;
+    uint32_t preemptions = 0;
+
+    size_t generated() const { return tokens.size() - input.prompt.size(); }
+
+    RequestTimings timings() const {
+        RequestTimings result;
+        result.preemptions = preemptions;
+        if (!started) return result;
+        result.queue_ms = milliseconds(submitted, begun);
+        if (generated() == 0) return result;
+        result.prefill_ms = milliseconds(begun, first_token);
+        result.decode_ms = milliseconds(first_token, last_token);
+        result.first_token_ms = milliseconds(submitted, first_token);
+        return result;
+    }
+};
+
+}  // namespace pergola

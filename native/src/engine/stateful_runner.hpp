@@ -1,0 +1,59 @@
+#pragma once
+
+#include <unordered_map>
+
+#include "kv_runner.hpp"
+#include "language_model.hpp"
+#include "paged_runner.hpp"
+
+namespace pergola {
+
+/// Keys and values in the model's own state (`ReadValue`/`Assign`): one infer request a sequence, one inference a chunk. For devices
+/// and models that cannot page. A finished sequence's state stays in its slot; the next sequence takes the slot with the longest
+/// common prefix and cuts the state back to it.
+class StatefulRunner : public KvRunner {
+public:
+    StatefulRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits);
+
+    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens) override;
+    bool reserve(uint64_t sequence, size_t tokens) override;
+    void commit(uint64_t sequence, const std::vector<int64_t>& tokens, size_t computed) override;
+    void release(uint64_t sequence) override;
+    bool has_slot() const override;
+    std::vector<float*> run(const std::vector<Chunk>& chunks) override;
+    void interrupt() override;
+    size_t vocab_size() const override { return model_->vocab_size; }
+    size_t capacity_tokens() const override { return capacity_; }
+    KvUsage usage() const override;
+
+    uint64_t bytes_per_token() const { return bytes_per_token_; }
+
+private:
+    struct Slot {
+        ov::InferRequest request;
+        std::vector<int64_t> tokens;  // content of the state
+        bool busy = false;
+        uint64_t last_use = 0;
+    };
+
+    Slot& slot_of(uint64_t sequence) { return slots_[sequences_.at(sequence)]; }
+    void reset(Slot& slot);
+    bool cut(Slot& slot, size_t length);
+    void learn_layout(Slot& slot);
+    size_t tokens_held() const;
+
+    std::shared_ptr<LanguageModel> model_;
+    std::vector<Slot> slots_;
+    std::unordered_map<uint64_t, size_t> sequences_;
+    std::unordered_map<uint64_t, size_t> reserved_;
+    std::vector<std::vector<float>> rows_;
+    size_t max_slots_;
+    size_t capacity_ = 0;
+    bool prefix_caching_;
+    int64_t token_axis_ = -1;  // of the state tensors; -1 = not known yet, -2 = cannot be told
+    uint64_t bytes_per_token_ = 0;
+    uint64_t clock_ = 0;
+    bool has_position_ids_, has_attention_mask_, has_beam_idx_, has_token_types_;
+};
+
+}  // namespace pergola

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <openvino/openvino.hpp>
+#include <string>
+
+namespace pergola {
+
+/// Replaces attention over model state by `PagedAttentionExtension`. On failure the model is unusable (the pass changes it in
+/// place), so the caller keeps the file, not the model; the reason is thrown as std::exception.
+void make_paged(const std::shared_ptr<ov::Model>& model);
+
+/// Puts a Gather in front of the last MatMul on the way to `logits`, so that vocabulary-sized rows are computed only for tokens
+/// to be sampled: new input `sampled_rows` (i64 [?], positions on the token axis). Looks through reshapes, scaling, soft-capping
+/// and conversions behind that MatMul. False where there is no such MatMul; then all rows are computed.
+bool gather_sampled_rows(const std::shared_ptr<ov::Model>& model);
+
+/// Rounds the matrices of MatMul and embedding Gather nodes to int8, symmetric, with an f16 scale per `group_size` columns
+/// (0 = per row), from the values the present weights stand for. Returns the number of matrices.
+size_t round_weights_to_int8(const std::shared_ptr<ov::Model>& model, size_t group_size);
+
+/// Bytes of weights that one decoding step reads (constants behind MatMul nodes, each once).
+uint64_t weight_bytes(const std::shared_ptr<const ov::Model>& model);
+
+}  // namespace pergola
