@@ -8,6 +8,8 @@ export interface GgufPreTokenizer {
   ignoreMerges?: true;
   /** BOS goes in front of raw text where the file does not say. */
   addBos?: true;
+  /** Text is brought into Unicode's composed form first (the models' own tokenizers do; llama.cpp leaves it out). */
+  composed?: true;
   /** SentencePiece's spelling: spaces become ▁, and characters without a token become bytes. */
   sentencePiece?: true;
 }
@@ -61,13 +63,15 @@ const RULES: readonly (readonly [names: string, rule: GgufPreTokenizer])[] = [
     { patterns: [LLAMA3], ignoreMerges: true, addBos: true },
   ],
   ["dbrx smaug-bpe glm4 chatglm-bpe", { patterns: [LLAMA3] }],
-  ["qwen2 deepseek-r1-qwen kormo f2llmv2 megrez stablelm2 hunyuan solar-open grok-2", { patterns: [QWEN2] }],
+  ["qwen2 deepseek-r1-qwen", { patterns: [QWEN2], composed: true }],
+  ["kormo f2llmv2 megrez stablelm2 hunyuan solar-open grok-2", { patterns: [QWEN2] }],
   [
     "qwen35",
     {
       patterns: [
         `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|${SPACES}`,
       ],
+      composed: true,
     },
   ],
   ["ufakzeka", { patterns: [`[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|${SYMBOLS}|${SPACES}`] }],

@@ -103,7 +103,7 @@ function fromMerges(metadata: GgufMetadata, tokens: string[], rule: GgufPreToken
   const splits = rule.patterns.map(splitNode);
   return {
     ...common(metadata, tokens, vocabulary, { bos: undefined, eos: undefined, addBos: rule.addBos === true || spaces }),
-    normalizer: spaces ? REPLACE_SPACES : null,
+    normalizer: spaces ? REPLACE_SPACES : rule.composed ? { type: "NFC" } : null,
     preTokenizer: { type: "Sequence", pretokenizers: spaces ? splits : [...splits, BYTE_LEVEL_NODE] },
     model,
     decoder: spaces ? sentencePieceDecoder(0) : { type: "ByteLevel" },

@@ -53,8 +53,10 @@ export class TokenText {
   #read(id: number): Uint8Array {
     const token = this.#tokenOf(id);
     if (token === undefined) return EMPTY;
-    if (this.#isAdded(id)) return Buffer.from(token, "utf8");
-    if (this.#rules.byteLevel) return byteLevelBytes(token) ?? Buffer.from(token, "utf8");
+    if (this.#rules.byteLevel) {
+      // Added tokens stand in the vocabulary as they are, not in the byte alphabet.
+      return (this.#isAdded(id) ? undefined : byteLevelBytes(token)) ?? Buffer.from(token, "utf8");
+    }
     const byte = this.#rules.byteFallback ? BYTE_TOKEN.exec(token) : null;
     if (byte) return Uint8Array.of(Number.parseInt(byte[1]!, 16));
     let text = token;

@@ -76,8 +76,11 @@ export class TokenizerCore {
     return this.#preTokenizer !== null;
   }
 
-  /** Ids of a text without BOS and EOS, in parts, so that a caller may pause between them. */
-  *encode(text: string, allowControlTokens: boolean): Generator<number[], void> {
+  /**
+   * Ids of a text without BOS and EOS, in parts, so that a caller may pause between them.
+   * @param barrier - a character that is taken out after control tokens were looked for; see `ControlMarks`
+   */
+  *encode(text: string, allowControlTokens: boolean, barrier?: string): Generator<number[], void> {
     const splitters = this.#splitters[allowControlTokens ? "all" : "plain"];
     for (const [sectionIndex, section] of splitters.raw.split(text).entries()) {
       if ("token" in section) {
@@ -90,9 +93,10 @@ export class TokenizerCore {
           yield [part.token.id];
           continue;
         }
+        const words = barrier === undefined ? part.text : part.text.replaceAll(barrier, "");
         const pieces = this.#preTokenizer
-          ? this.#preTokenizer(part.text, { section_index: sectionIndex + index })
-          : [part.text];
+          ? this.#preTokenizer(words, { section_index: sectionIndex + index })
+          : [words];
         for (const piece of pieces) yield this.#encodePiece(piece);
       }
     }

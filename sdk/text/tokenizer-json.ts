@@ -158,7 +158,7 @@ function readAddedTokens(
   }
   // Tokens that the configuration names are control tokens even if tokenizer.json does not say so.
   const extra = [config["additional_special_tokens"], config["extra_special_tokens"]].flatMap((list) =>
-    Array.isArray(list) ? list.map(tokenContent) : [],
+    Object.values((list ?? {}) as Record<string, unknown>).map(tokenContent),
   );
   for (const content of [...Object.values(namedTokens), ...extra]) {
     if (content === undefined) continue;

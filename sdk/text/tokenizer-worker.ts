@@ -7,6 +7,7 @@ export interface WorkerRequest {
   id: number;
   text: string;
   allowControlTokens: boolean;
+  barrier: string | undefined;
 }
 
 export type WorkerAnswer = { id: number; ids: Int32Array } | { id: number; error: string };
@@ -18,10 +19,11 @@ if (parentPort) {
   core.catch(() => undefined);
   port.on("message", (request: WorkerRequest) => void answer(request));
 
-  const answer = async ({ id, text, allowControlTokens }: WorkerRequest): Promise<void> => {
+  const answer = async ({ id, text, allowControlTokens, barrier }: WorkerRequest): Promise<void> => {
     try {
       const ids: number[] = [];
-      for (const part of (await core).encode(text, allowControlTokens)) for (const token of part) ids.push(token);
+      for (const part of (await core).encode(text, allowControlTokens, barrier))
+        for (const token of part) ids.push(token);
       const list = Int32Array.from(ids);
       port.postMessage({ id, ids: list } satisfies WorkerAnswer, [list.buffer]);
     } catch (error) {

@@ -16,6 +16,11 @@ export interface EncodeOptions {
    * cannot open a turn. Added tokens that are no control tokens are found either way. Defaults to `true`.
    */
   allowControlTokens?: boolean;
+  /**
+   * A character that keeps a control token's spelling from being read as one and is taken out before the text is encoded.
+   * @internal
+   */
+  barrier?: string | undefined;
 }
 
 export interface DecodeOptions {
@@ -78,7 +83,7 @@ export class Tokenizer {
   /** Token ids of a text. Holds the thread: about 4 µs a token; see {@link Tokenizer.encodeAsync} for long texts. */
   encode(text: string, options: EncodeOptions = {}): number[] {
     const ids: number[] = [];
-    for (const part of this.#core.encode(wellFormed(text), options.allowControlTokens ?? true)) {
+    for (const part of this.#core.encode(wellFormed(text), options.allowControlTokens ?? true, options.barrier)) {
       for (const id of part) ids.push(id);
     }
     return this.#withAffixes(ids, options);
@@ -93,19 +98,22 @@ export class Tokenizer {
     const workerThreshold = this.#core.cutsText ? WORKER_THRESHOLD : SLICE_THRESHOLD;
     if (input.length >= workerThreshold && this.#worker.usable) {
       try {
-        return this.#withAffixes(Array.from(await this.#worker.encode(input, allowControlTokens)), options);
+        return this.#withAffixes(
+          Array.from(await this.#worker.encode(input, allowControlTokens, options.barrier)),
+          options,
+        );
       } catch (error) {
         // A worker that cannot start (bundled without its file, source files moved) is no reason to fail.
         if (error instanceof DisposedError) throw error;
       }
     }
-    return this.#withAffixes(await this.#encodeInSlices(input, allowControlTokens), options);
+    return this.#withAffixes(await this.#encodeInSlices(input, allowControlTokens, options.barrier), options);
   }
 
-  async #encodeInSlices(text: string, allowControlTokens: boolean): Promise<number[]> {
+  async #encodeInSlices(text: string, allowControlTokens: boolean, barrier?: string): Promise<number[]> {
     const ids: number[] = [];
     let started = performance.now();
-    for (const part of this.#core.encode(text, allowControlTokens)) {
+    for (const part of this.#core.encode(text, allowControlTokens, barrier)) {
       for (const id of part) ids.push(id);
       if (performance.now() - started < SLICE_MS) continue;
       await nextTurn();

@@ -31,13 +31,13 @@ export class WorkerEncoder {
   }
 
   /** Ids of a text, without BOS and EOS. Rejects where the worker fails; `usable` is false from then on. */
-  encode(text: string, allowControlTokens: boolean): Promise<Int32Array> {
+  encode(text: string, allowControlTokens: boolean, barrier?: string): Promise<Int32Array> {
     const worker = (this.#worker ??= this.#start());
     const id = this.#nextId++;
     return new Promise<Int32Array>((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
       worker.ref();
-      worker.postMessage({ id, text, allowControlTokens } satisfies WorkerRequest);
+      worker.postMessage({ id, text, allowControlTokens, barrier } satisfies WorkerRequest);
     });
   }
 
