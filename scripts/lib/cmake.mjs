@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { inRoot } from "./paths.mjs";
-import { findCompiler } from "./prerequisites.mjs";
 import { probe, run } from "./process.mjs";
 import { stampMatches, writeStamp } from "./stamp.mjs";
 
@@ -40,13 +39,18 @@ export function addonIsConfigured(variant) {
 
 async function configure(variant) {
   const folder = inRoot("native", "build", variant);
-  // Compiler and generator cannot be changed in a configured folder, and a moved clone needs new paths: start afresh.
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
   const generator = probe("ninja", ["--version"]) === undefined ? "Unix Makefiles" : "Ninja";
-  const compiler = findCompiler();
-  const chosen = compiler ? [`-DCMAKE_CXX_COMPILER=${compiler}`] : [];
-  await run("cmake", [...configureArguments(variant), "-G", generator, ...chosen]);
+  const all = [...configureArguments(variant), "-G", generator];
+  const isFresh = !existsSync(cacheOf(variant));
+  mkdirSync(folder, { recursive: true });
+  try {
+    await run("cmake", all);
+  } catch (error) {
+    if (isFresh) throw error;
+    // A folder of another generator, or of a clone that was moved, cannot be configured again: start afresh.
+    rmSync(folder, { recursive: true, force: true });
+    await run("cmake", all);
+  }
   writeStamp(stampOf(variant), configureArguments(variant));
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { LLMPipeline, type ChatMessage, type GenerationOptions } from "../index.js";
+import { LLMPipeline, type LLMOptions, type Message } from "../index.js";
 import { talk } from "./chat-session.js";
 import { Interrupted, UsageError } from "./exit-codes.js";
 import {
@@ -65,15 +65,15 @@ async function findPrompt(flags: ChatFlags, input: Terminal["input"]): Promise<s
   return text.replace(/\r?\n$/, "");
 }
 
-function messagesOf(prompt: string, system: string | undefined): ChatMessage[] {
-  const user: ChatMessage = { role: "user", content: prompt };
+function messagesOf(prompt: string, system: string | undefined): Message[] {
+  const user: Message = { role: "user", content: prompt };
   return system === undefined ? [user] : [{ role: "system", content: system }, user];
 }
 
 async function answerOnce(
   llm: LLMPipeline,
-  messages: ChatMessage[],
-  options: GenerationOptions,
+  messages: Message[],
+  options: LLMOptions,
   json: boolean,
   { output, errors }: Terminal,
 ): Promise<void> {

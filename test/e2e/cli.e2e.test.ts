@@ -16,16 +16,30 @@ describe("help and wrong use", () => {
   });
 
   it("prints its version", async () => {
-    const { version } = (await import(path.join(root, "package.json"), { with: { type: "json" } })).default as { version: string };
+    const { version } = (await import(path.join(root, "package.json"), { with: { type: "json" } })).default as {
+      version: string;
+    };
     expect(await pergola(["--version"])).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 
   it.each([
     ["an unknown command", ["chatt"], /unknown command 'chatt'[^]*Did you mean chat\?/],
-    ["an unknown option", ["chat", "--model", "m", "--temprature", "1"], /unknown option '--temprature'[^]*Did you mean --temperature\?/],
+    [
+      "an unknown option",
+      ["chat", "--model", "m", "--temprature", "1"],
+      /unknown option '--temprature'[^]*Did you mean --temperature\?/,
+    ],
     ["no model", ["chat", "--prompt", "x"], /required option '-m, --model <model>' not specified/],
-    ["no number", ["chat", "-m", "m", "-p", "x", "--seed", "abc"], /'--seed <n>' argument 'abc' is invalid. It must be a number/],
-    ["a value out of range", ["chat", "-m", tinyModel, "-p", "x", "-t", "-1"], /error: --temperature must be a number from 0 to 2, received -1/],
+    [
+      "no number",
+      ["chat", "-m", "m", "-p", "x", "--seed", "abc"],
+      /'--seed <n>' argument 'abc' is invalid. It must be a number/,
+    ],
+    [
+      "a value out of range",
+      ["chat", "-m", tinyModel, "-p", "x", "-t", "-1"],
+      /error: --temperature must be a number from 0 to 2, received -1/,
+    ],
     ["a wrong choice", ["chat", "-m", "m", "-p", "x", "--weights", "int3"], /Allowed choices are file, int8/],
     ["--json without a prompt", ["chat", "-m", "m", "--json"], /There is no prompt/],
     ["an empty stdin", ["chat", "-m", "m"], /There is no prompt: pass --prompt or pipe a text in/],
@@ -64,7 +78,17 @@ describe("one answer", () => {
   });
 
   it("with --json is exactly the result object", async () => {
-    const { code, stdout, stderr } = await pergola(["chat", "-m", model, "-p", translation.prompt, "--json", ...greedy, "--seed", "5"]);
+    const { code, stdout, stderr } = await pergola([
+      "chat",
+      "-m",
+      model,
+      "-p",
+      translation.prompt,
+      "--json",
+      ...greedy,
+      "--seed",
+      "5",
+    ]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const result = JSON.parse(stdout) as Record<string, unknown>;
     expect(result).toMatchObject({
@@ -100,7 +124,16 @@ describe("one answer", () => {
   });
 
   it("ends with 130 at SIGINT and keeps what was printed", async () => {
-    const child = new RunningChild(process.execPath, [command, "chat", "-m", model, "-p", "Count to one thousand.", "-n", "4000"]);
+    const child = new RunningChild(process.execPath, [
+      command,
+      "chat",
+      "-m",
+      model,
+      "-p",
+      "Count to one thousand.",
+      "-n",
+      "4000",
+    ]);
     await child.waitFor(/\S+\s+\S+/);
     child.kill("SIGINT");
     const { code, signal, stdout, stderr } = await child.outcome;
@@ -109,7 +142,16 @@ describe("one answer", () => {
   });
 
   it("ends quietly when the reader of its output goes away", async () => {
-    const child = new RunningChild(process.execPath, [command, "chat", "-m", model, "-p", "Count to one thousand.", "-n", "4000"]);
+    const child = new RunningChild(process.execPath, [
+      command,
+      "chat",
+      "-m",
+      model,
+      "-p",
+      "Count to one thousand.",
+      "-n",
+      "4000",
+    ]);
     await child.waitFor(/\S+\s+\S+/);
     child.closeOutput();
     expect(await child.outcome).toMatchObject({ code: 0, signal: null, stderr: "" });
@@ -120,7 +162,9 @@ describe("devices and doctor", () => {
   it("lists CPU", async () => {
     const { code, stdout } = await pergola(["devices", "--json"]);
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ name: "CPU", capabilities: expect.arrayContaining(["FP32"]) }));
+    expect(JSON.parse(stdout)).toContainEqual(
+      expect.objectContaining({ name: "CPU", capabilities: expect.arrayContaining(["FP32"]) }),
+    );
     expect((await pergola(["devices"])).stdout).toMatch(/^Device .*\nCPU /);
   });
 
@@ -140,10 +184,16 @@ describe("devices and doctor", () => {
     it("lists what a model folder lacks and ends with 1", async () => {
       await writeFile(path.join(folder, "openvino_model.xml"), "<net/>");
       const { code, stdout } = await pergola(["doctor", "--model", folder, "--json"]);
-      const report = JSON.parse(stdout) as { healthy: boolean; checks: { name: string; status: string; details: string }[] };
+      const report = JSON.parse(stdout) as {
+        healthy: boolean;
+        checks: { name: string; status: string; details: string }[];
+      };
       expect({ code, healthy: report.healthy }).toEqual({ code: 1, healthy: false });
       const finding = report.checks.find(({ name }) => name === "Model");
-      expect(finding).toMatchObject({ status: "problem", details: expect.stringMatching(/openvino_model\.bin.*tokenizer\.json/) });
+      expect(finding).toMatchObject({
+        status: "problem",
+        details: expect.stringMatching(/openvino_model\.bin.*tokenizer\.json/),
+      });
     });
 
     it("explains a missing addon and ends with 1", async () => {
@@ -162,11 +212,15 @@ describe("bench", () => {
     const report = JSON.parse(stdout) as { runs: object[]; summary: Record<string, number> } & Record<string, number>;
     expect(report.runs).toHaveLength(2);
     expect(report.summary["completionTokens"]).toBe(16);
-    for (const key of ["loadMs", "weightBytes", "bandwidthBytesPerSecond", "peakRssBytes"]) expect(report[key]).toBeGreaterThan(0);
+    for (const key of ["loadMs", "weightBytes", "bandwidthBytesPerSecond", "peakRssBytes"])
+      expect(report[key]).toBeGreaterThan(0);
     for (const key of ["ttftMs", "tpotMs", "tokensPerSecond"]) expect(report.summary[key]).toBeGreaterThan(0);
   });
 });
 
 it("runs as `npx pergola` in the clone", async () => {
-  expect(await run("npx", ["--no-install", "pergola", "--version"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+  expect(await run("npx", ["--no-install", "pergola", "--version"])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+  });
 });

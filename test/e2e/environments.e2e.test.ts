@@ -26,7 +26,10 @@ describe("module systems", () => {
     const source = `const { LLMPipeline } = require("pergola"); (async () => { ${ask} })();`;
     const outcome = await run(process.execPath, ["--eval", source]);
     // Node 20 says once that require() of a module is experimental; that is Node's own.
-    const stderr = outcome.stderr.replace(/\(node:\d+\) ExperimentalWarning: CommonJS module .*\n\(Use `node --trace-warnings[^\n]*\n/, "");
+    const stderr = outcome.stderr.replace(
+      /\(node:\d+\) ExperimentalWarning: CommonJS module .*\n\(Use `node --trace-warnings[^\n]*\n/,
+      "",
+    );
     expect({ ...outcome, stderr }).toEqual(answered);
   });
 
@@ -61,7 +64,9 @@ describe("copies", () => {
     await cp(path.join(root, "dist"), path.join(target, "dist"), { recursive: true });
     await cp(path.join(root, "package.json"), path.join(target, "package.json"));
     await cp(path.join(root, "native", "bin"), path.join(target, "native", "bin"), { recursive: true });
-    await cp(path.join(root, "native", "runtime", "libs"), path.join(target, "native", "runtime", "libs"), { recursive: true });
+    await cp(path.join(root, "native", "runtime", "libs"), path.join(target, "native", "runtime", "libs"), {
+      recursive: true,
+    });
     await symlink(path.join(root, "node_modules"), path.join(target, "node_modules"));
   }
 
@@ -130,7 +135,9 @@ describe("worker threads", () => {
   });
 
   it("can be terminated in the middle of a stream, and the next one works", async () => {
-    const streaming = inWorker(`for await (const chunk of llm.stream("Count to one thousand.", { maxNewTokens: 4000 })) parentPort.postMessage(chunk.text);`);
+    const streaming = inWorker(
+      `for await (const chunk of llm.stream("Count to one thousand.", { maxNewTokens: 4000 })) parentPort.postMessage(chunk.text);`,
+    );
     const source = worker(`
       for (let round = 0; round < 3; round++) {
         const one = startWorker(${streaming});

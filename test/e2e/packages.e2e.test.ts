@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { packAll } from "../../scripts/lib/pack.mjs";
 import { translation } from "./support/golden.js";
 import { model, root } from "./support/paths.js";
 import { run, type Outcome } from "./support/run.js";
@@ -13,7 +12,12 @@ let folder: string;
 let packages: string[];
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), "pergola-packages-"));
-  packages = await packAll(path.join(folder, "tarballs"));
+  const { code, stdout } = await run(process.execPath, [
+    path.join(root, "scripts", "pack.mjs"),
+    path.join(folder, "tarballs"),
+  ]);
+  expect(code).toBe(0);
+  packages = stdout.trim().split("\n");
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -71,10 +75,23 @@ await llm.generate(text, { maxTokens: 1 });
 `,
     );
     const tsc = path.join(root, "node_modules", "typescript", "bin", "tsc");
-    const flags = ["--noEmit", "--strict", "--ignoreConfig", "--module", "nodenext", "--target", "es2023", "--lib", "es2023,esnext.disposable"];
+    const flags = [
+      "--noEmit",
+      "--strict",
+      "--ignoreConfig",
+      "--module",
+      "nodenext",
+      "--target",
+      "es2023",
+      "--lib",
+      "es2023,esnext.disposable",
+    ];
     // Types of Node are the project's own matter; here they come from the clone.
     const types = ["--typeRoots", path.join(root, "node_modules", "@types"), "--types", "node"];
-    expect(await run(process.execPath, [tsc, ...flags, ...types, "types.ts"], { cwd: target })).toMatchObject({ code: 0, stdout: "" });
+    expect(await run(process.execPath, [tsc, ...flags, ...types, "types.ts"], { cwd: target })).toMatchObject({
+      code: 0,
+      stdout: "",
+    });
   });
 
   it("carry no sources, tests or build tools", async () => {

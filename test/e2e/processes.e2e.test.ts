@@ -62,7 +62,9 @@ describe("a program ends", () => {
   });
 
   it("with code 1 and the error at an uncaught error in the middle of a stream", async () => {
-    const outcome = await ends(`${STREAM} setTimeout(() => { throw new Error("of the program"); }, 0); await new Promise(() => {});`);
+    const outcome = await ends(
+      `${STREAM} setTimeout(() => { throw new Error("of the program"); }, 0); await new Promise(() => {});`,
+    );
     expect(outcome).toMatchObject({ code: 1, signal: null });
     expect(outcome.stderr).toMatch(/Error: of the program/);
     expect(outcome.stderr).not.toMatch(/terminate called|Segmentation|FATAL/);
