@@ -43,6 +43,11 @@ export class TokenDecoder {
     return this.#stripped(bytes.toString("utf8", 0, complete));
   }
 
+  /** Whether bytes of an unfinished character wait for the rest of it. */
+  get unfinished(): boolean {
+    return this.#pending.length > 0;
+  }
+
   /** Text of what is left: U+FFFD for the beginning of a character, otherwise nothing. */
   flush(): string {
     const rest = Buffer.from(this.#pending).toString("utf8");
