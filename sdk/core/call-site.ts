@@ -5,14 +5,14 @@ export interface CallSite {
   stack?: string;
 }
 
-/** @param entry - the public function that was called; frames from it on downwards are left out */
-export function captureCallSite(entry: (...values: never[]) => unknown): CallSite {
+/** Call it first in a public function: its frame is the first one, the user's the second. */
+export function captureCallSite(): CallSite {
   const site: CallSite = {};
-  Error.captureStackTrace(site, entry);
+  Error.captureStackTrace(site, captureCallSite);
   return site;
 }
 
-/** Gives an error the SDK's class and a stack that begins at the user's line, as work runs long after the call. */
+/** Gives an error the SDK's class and the stack of the call, as work runs long after it. */
 export function blameCaller(error: unknown, site: CallSite): unknown {
   const mapped = fromNative(error, site);
   if (mapped === error && PergolaError.isInstance(error)) {

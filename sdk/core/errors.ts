@@ -1,4 +1,4 @@
-import type { NativeErrorShape } from "./native-types.js";
+import type { NativeErrorCode, NativeErrorShape } from "./native-types.js";
 
 const MARKER = Symbol.for("pergola.error");
 
@@ -163,10 +163,22 @@ const CODE_OF = new Map<abstract new (...values: never[]) => PergolaError, Pergo
   [NativeError, "native"],
 ]);
 
-/** Turns an error of the addon into the SDK's class for it; anything else is returned as it is. */
+const NATIVE_CODES: ReadonlySet<unknown> = new Set<NativeErrorCode>([
+  "model",
+  "unsupported",
+  "device",
+  "context-length",
+  "option",
+  "disposed",
+  "aborted",
+  "native",
+]);
+
+/** Turns an error of the addon into the SDK's class for it; anything else (a signal's reason, say) is returned as it is. */
 export function fromNative(error: unknown, callSite?: { stack?: string }): unknown {
   if (!(error instanceof Error) || PergolaError.isInstance(error)) return error;
   const { code, details = {} } = error as NativeErrorShape;
+  if (!NATIVE_CODES.has(code)) return error;
   const cause = error;
   const message = error.message;
   let mapped: PergolaError;

@@ -1,0 +1,46 @@
+export { listDevices, type Device } from "./core/devices.js";
+export {
+  BusyError,
+  ContextLengthError,
+  DeviceError,
+  DisposedError,
+  DownloadError,
+  MediaError,
+  ModelError,
+  NativeError,
+  OptionError,
+  PergolaError,
+  UnsupportedError,
+  type PergolaErrorCode,
+} from "./core/errors.js";
+export type { ExplainedValue, Explanation, OptionSource } from "./core/explain.js";
+export type { GenerationOptions } from "./core/generation-options.js";
+export type { KvCacheOptions, LoadOptions } from "./core/load-options.js";
+export type { Metrics, StageTimes } from "./core/metrics.js";
+export type { LoadProgress, LoadStage } from "./core/progress.js";
+export { PipelineStream } from "./core/stream.js";
+export { systemInfo, type SystemInfo } from "./core/system-info.js";
+export { systemInfo, type SystemInfo } from "./core/system-info.js";
+export { ChatSession } from "./llm/chat.js";
+export { inspectModel, type ModelReport } from "./llm/inspect-model.js";
+export type { ChatDefaults, ChatJSON } from "./llm/chat-state.js";
+export type { ChatOptions, LLMLoadOptions, LLMOptions, PromptOptions, TurnOptions } from "./llm/llm-options.js";
+export { LLMPipeline, type LLMInfo, type LLMStats } from "./llm/llm-pipeline.js";
+export type { FinishReason, LLMChunk, LLMResult, TokenLogprob, Usage } from "./llm/llm-result.js";
+export type { LLMTokenizer } from "./llm/llm-tokenizer.js";
+export type { Prompt } from "./llm/prompt.js";
+export { defaultCacheFolder } from "./models/cache.js";
+export { inspectModel, type ModelInspection } from "./models/inspect-model.js";
+export { defaultCacheFolder } from "./models/cache.js";
+export type {
+  AssistantMessage,
+  Message,
+  MessageContent,
+  SystemMessage,
+  TextPart,
+  ToolCall,
+  ToolDefinition,
+  ToolMessage,
+  UserMessage,
+} from "./text/messages.js";
+export type { DecodeOptions, EncodeOptions } from "./text/tokenizer.js";

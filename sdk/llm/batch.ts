@@ -1,0 +1,32 @@
+import type { CallSite } from "../core/call-site.js";
+import { generationLayer, randomSeed } from "../core/generation-options.js";
+import type { LLMOptions } from "./llm-options.js";
+import type { LLMResult } from "./llm-result.js";
+import type { LLMSession } from "./llm-session.js";
+import { checkPrompt } from "./prompt.js";
+
+/**
+ * Runs several prompts together. All are checked before any is started; the seed of prompt *i* is `seed + i`. If one fails the
+ * others are ended, and the first error is thrown once all have.
+ */
+export async function generateBatch(
+  session: LLMSession,
+  prompts: readonly unknown[],
+  options: LLMOptions,
+  callSite: CallSite,
+): Promise<LLMResult[]> {
+  const checked = prompts.map((prompt, index) => checkPrompt(prompt, options, `prompt[${index}]`));
+  const chosen = options.seed ?? randomSeed();
+  const streams = checked.map((prompt, index) => {
+    // The highest seeds wrap around.
+    const seed = (chosen + index) % (Number.MAX_SAFE_INTEGER + 1);
+    const layer = generationLayer("call", { ...options, seed });
+    return session.start({ prompt, layers: [layer], callSite, resultOnly: true }, { signal: options.signal });
+  });
+  try {
+    return await Promise.all(streams.map((stream) => stream.result));
+  } catch (error) {
+    await Promise.all(streams.map((stream) => stream.cancel()));
+    throw error;
+  }
+}

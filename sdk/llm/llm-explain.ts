@@ -1,0 +1,82 @@
+import { explainMerged, type ExplainedValue, type Explanation, type OptionSource } from "../core/explain.js";
+import { mergeGeneration, type GenerationLayer } from "../core/generation-options.js";
+import type { ResolvedLoadOptions } from "../core/load-options.js";
+import type { LoadedModel } from "./llm-model.js";
+import type { PromptOptions } from "./llm-options.js";
+import type { EncodedPrompt } from "./prompt.js";
+
+/** Options about the prompt, from one source. */
+export interface PromptLayer {
+  source: OptionSource;
+  values: PromptOptions;
+}
+
+const PROMPT_DEFAULTS = { applyChatTemplate: true, tools: [], templateOptions: {}, allowControlTokens: false };
+
+/** Tells what is in force for a call, and where it comes from. */
+export function explainCall(
+  model: LoadedModel,
+  layers: readonly GenerationLayer[],
+  promptLayers: readonly PromptLayer[],
+  prompt?: EncodedPrompt,
+): Explanation {
+  const merged = mergeGeneration([...layers, model.configLayer]);
+  const options = explainMerged(merged);
+  const { maxRequestTokens } = model.generator.info;
+  options["maxNewTokens"] = unset(options["maxNewTokens"]!, `what is left of the context (${maxRequestTokens} tokens)`);
+  options["seed"] = unset(options["seed"]!, "drawn at random for each call");
+  // The call's own stop tokens come on top of the model's.
+  options["eosTokenIds"] = { value: merged.values.ignoreEos ? [] : [...model.stopTokenIds], source: "model" };
+  for (const [name, value] of Object.entries(PROMPT_DEFAULTS)) {
+    const layer = promptLayers.find(({ values }) => values[name as keyof PromptOptions] !== undefined);
+    options[name] = layer
+      ? { value: layer.values[name as keyof PromptOptions], source: layer.source }
+      : { value, source: "default" };
+  }
+  const notes = [...merged.notes, ...model.notes];
+  if (!model.template) notes.push("The model has no chat template: prompts need applyChatTemplate: false.");
+  if (prompt?.foldedSystem) {
+    notes.push("The chat template refuses the system role: the system text is put in front of the first user message.");
+  }
+  return {
+    options,
+    load: explainLoad(model),
+    notes,
+    ...(prompt ? { prompt: { text: prompt.text, tokens: prompt.ids.length } } : {}),
+  };
+}
+
+/** Facts fixed at load: what was asked for, and what the engine made of it. */
+function explainLoad(model: LoadedModel): Record<string, ExplainedValue> {
+  const { info } = model.generator;
+  const source = (name: keyof ResolvedLoadOptions): OptionSource =>
+    model.givenLoadOptions.has(name) ? "call" : "default";
+  const { properties, weights, warmUp, prefixCaching, maxBatchTokens, maxBatchSequences, kvCache } = model.loadOptions;
+  return {
+    device: { value: info.device, source: source("device") },
+    properties: { value: properties, source: source("properties") },
+    attention: { value: info.attention, source: info.fallbackReason === "" ? source("attention") : "model" },
+    weights: { value: weights, source: source("weights") },
+    kvPrecision: { value: info.kvPrecision, source: kvCache.precision === undefined ? "default" : "call" },
+    kvCapacityTokens: {
+      value: info.kvCapacityTokens,
+      source: kvCache.tokens === undefined && kvCache.bytes === undefined ? "default" : "call",
+    },
+    contextLength: { value: model.facts.contextLength, source: "model" },
+    maxRequestTokens: { value: info.maxRequestTokens, source: "model" },
+    architecture: { value: model.facts.architecture, source: "model" },
+    chatTemplate: {
+      value: model.template?.file ?? "none",
+      source: model.givenLoadOptions.has("chatTemplate") ? "call" : "model",
+    },
+    cache: { value: model.cacheFolder === "" ? false : model.cacheFolder, source: source("cache") },
+    warmUp: { value: warmUp, source: source("warmUp") },
+    prefixCaching: { value: prefixCaching, source: source("prefixCaching") },
+    maxBatchTokens: { value: maxBatchTokens, source: source("maxBatchTokens") },
+    maxBatchSequences: { value: maxBatchSequences, source: source("maxBatchSequences") },
+  };
+}
+
+function unset(explained: ExplainedValue, words: string): ExplainedValue {
+  return explained.value === undefined ? { ...explained, value: words } : explained;
+}

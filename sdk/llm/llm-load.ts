@@ -1,0 +1,133 @@
+import { abortReason, throwIfAborted } from "../core/abort.js";
+import { checkDevice } from "../core/devices.js";
+import { layerOfGenerationConfig } from "../core/generation-options.js";
+import { resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
+import { getNative } from "../core/native.js";
+import { eventsOf } from "../core/native-events.js";
+import type { NativeAddon, NativeGenerator, NativeGeneratorOptions } from "../core/native-types.js";
+import { LoadProgressReporter } from "../core/progress.js";
+import { resolveCache } from "../models/cache.js";
+import { readModelFacts, type ModelFacts } from "../models/model-folder.js";
+import { resolveModel, type ModelSource } from "../models/resolve.js";
+import { Tokenizer } from "../text/tokenizer.js";
+import { loadTemplate } from "./llm-template.js";
+import type { LoadedModel } from "./llm-model.js";
+import type { LLMLoadOptions } from "./llm-options.js";
+
+/**
+ * Loads a language model: device check, files, tokenizer and template, then the native generator. What was opened is given
+ * back if a later step fails or the signal aborts.
+ */
+export async function loadModel(model: unknown, options: LLMLoadOptions): Promise<LoadedModel> {
+  const started = performance.now();
+  const { signal } = options;
+  throwIfAborted(signal);
+  const resolved = resolveLoadOptions(options);
+  const progress = new LoadProgressReporter(options.onProgress);
+  const native = getNative();
+  // Before any file is touched: a wrong device must not cost a download or a long read.
+  checkDevice(resolved.device, await native.listDevices());
+  throwIfAborted(signal);
+
+  progress.report("files", 0);
+  const source = await resolveModel(model);
+  const facts = await readModelFacts(source);
+  const cache = await resolveCache(resolved.cache);
+  progress.report("files", 1, source.path);
+  throwIfAborted(signal);
+
+  const tokenizer =
+    source.kind === "gguf" ? await Tokenizer.fromGguf(source.gguf) : await Tokenizer.fromFolder(source.path);
+  try {
+    const template = await loadTemplate(source, tokenizer, options.chatTemplate);
+    progress.report("tokenizer", 1);
+    progress.assertListenerSound();
+    const nativeOptions = generatorOptions(source, facts, resolved, cache.folder);
+    const generator = await openGenerator(native, nativeOptions, progress, signal);
+    progress.report("ready", 1);
+    const config = layerOfGenerationConfig(facts.generationConfig);
+    return {
+      source,
+      facts,
+      tokenizer,
+      template,
+      generator,
+      events: eventsOf(native),
+      loadOptions: resolved,
+      givenLoadOptions: new Set(
+        Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [name])),
+      ),
+      cacheFolder: cache.folder,
+      stopTokenIds: [...new Set([...facts.eosTokenIds, ...tokenizer.stopIds])],
+      configLayer: config.layer,
+      notes: [...config.notes, ...(cache.warning === undefined ? [] : [cache.warning]), ...fallbackNote(generator)],
+      loadMs: performance.now() - started,
+    };
+  } catch (error) {
+    await tokenizer.dispose();
+    throw error;
+  }
+}
+
+function fallbackNote({ info }: NativeGenerator): string[] {
+  return info.fallbackReason === "" ? [] : [`attention is stateful: ${info.fallbackReason}`];
+}
+
+function generatorOptions(
+  source: ModelSource,
+  facts: ModelFacts,
+  options: ResolvedLoadOptions,
+  cacheDir: string,
+): NativeGeneratorOptions {
+  const { device, properties, attention, weights, kvCache, warmUp, prefixCaching, maxBatchTokens, maxBatchSequences } =
+    options;
+  return {
+    source:
+      source.kind === "ir"
+        ? { kind: "ir", xml: source.xml, bin: source.bin }
+        : { kind: "gguf", files: source.gguf.files },
+    device,
+    properties,
+    attention,
+    weights,
+    kvCache,
+    contextLength: facts.contextLength,
+    cacheDir,
+    modelKey: facts.modelKey,
+    prefixCaching,
+    maxBatchTokens,
+    maxBatchSequences,
+    warmUp,
+  };
+}
+
+async function openGenerator(
+  native: NativeAddon,
+  options: NativeGeneratorOptions,
+  progress: LoadProgressReporter,
+  signal: AbortSignal | undefined,
+): Promise<NativeGenerator> {
+  const events = eventsOf(native);
+  throwIfAborted(signal);
+  const { load, promise } = native.openGenerator(options);
+  const onAbort = (): void => native.abortLoad(load);
+  signal?.addEventListener("abort", onAbort, { once: true });
+  events.onLoad(load, (event) => progress.report(event.stage, event.fraction));
+  try {
+    const generator = await promise;
+    try {
+      // The load may have been finished already when the signal fired.
+      throwIfAborted(signal);
+      progress.assertListenerSound();
+    } catch (error) {
+      await generator.close();
+      throw error;
+    }
+    return generator;
+  } catch (error) {
+    throw signal?.aborted ? abortReason(signal) : error;
+  } finally {
+    events.offLoad(load);
+    signal?.removeEventListener("abort", onAbort);
+  }
+}

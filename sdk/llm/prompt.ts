@@ -1,0 +1,114 @@
+import { OptionError } from "../core/errors.js";
+import { showValue } from "../core/validate.js";
+import { ChatTemplate } from "../text/chat-template.js";
+import {
+  parseMessages,
+  parseTools,
+  type Message,
+  type TemplateMessage,
+  type ToolDefinition,
+} from "../text/messages.js";
+import type { LoadedModel } from "./llm-model.js";
+import type { PromptOptions } from "./llm-options.js";
+
+/** What may be asked: a text (one user message, unless `applyChatTemplate` is false), or a conversation. */
+export type Prompt = string | readonly Message[];
+
+/** A prompt that was checked; what is left is rendering and encoding. */
+export type CheckedPrompt =
+  | { kind: "raw"; text: string; allowControlTokens: boolean }
+  | {
+      kind: "chat";
+      messages: readonly TemplateMessage[];
+      tools: readonly ToolDefinition[] | undefined;
+      templateOptions: Record<string, unknown> | undefined;
+      allowControlTokens: boolean;
+    };
+
+/** A prompt as the model sees it. */
+export interface EncodedPrompt {
+  text: string;
+  ids: readonly number[];
+  /** The template refuses the system role; its text went into the first user message. */
+  foldedSystem: boolean;
+}
+
+const EXPECTED = "a string, an array of messages, or an array of prompts";
+
+/** True for an array of prompts to be run together (not for one conversation). */
+export function isBatch(prompt: unknown): prompt is readonly unknown[] {
+  return Array.isArray(prompt) && prompt.length > 0 && !isMessageLike(prompt[0]);
+}
+
+/**
+ * Checks a single prompt.
+ *
+ * @param path - its name in messages: `prompt`, or `prompt[1]` in a batch
+ * @throws OptionError
+ */
+export function checkPrompt(prompt: unknown, options: PromptOptions, path = "prompt"): CheckedPrompt {
+  const { applyChatTemplate = true, allowControlTokens, templateOptions } = options;
+  if (!applyChatTemplate) {
+    if (typeof prompt === "string")
+      return { kind: "raw", text: prompt, allowControlTokens: allowControlTokens ?? true };
+    if (Array.isArray(prompt)) {
+      throw new OptionError(
+        `applyChatTemplate must be true (or left out) for a prompt of messages; pass a string to go without the template.`,
+        { path: "applyChatTemplate", expected: "true for a prompt of messages", received: false },
+      );
+    }
+    throw invalid(prompt, path);
+  }
+  if (typeof prompt !== "string" && !Array.isArray(prompt)) throw invalid(prompt, path);
+  const messages = typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt;
+  return {
+    kind: "chat",
+    messages: parseMessages(messages, path),
+    tools: options.tools && parseTools(options.tools),
+    templateOptions,
+    allowControlTokens: allowControlTokens ?? false,
+  };
+}
+
+/**
+ * Renders and encodes a checked prompt; long texts are encoded off the main thread.
+ *
+ * @throws ModelError if the model has no chat template
+ * @throws OptionError if its chat template refuses the messages
+ */
+export async function encodePrompt(
+  model: Pick<LoadedModel, "template" | "tokenizer" | "source">,
+  prompt: CheckedPrompt,
+): Promise<EncodedPrompt> {
+  if (prompt.kind === "raw") {
+    const { text, allowControlTokens } = prompt;
+    return { text, ids: await model.tokenizer.encodeAsync(text, { allowControlTokens }), foldedSystem: false };
+  }
+  if (!model.template) throw ChatTemplate.missing(model.source.path);
+  const { messages, tools, templateOptions, allowControlTokens } = prompt;
+  return model.template.encode(messages, { tools, templateOptions, allowControlTokens });
+}
+
+function isMessageLike(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function invalid(prompt: unknown, path: string): OptionError {
+  return new OptionError(`${path} must be ${EXPECTED}, received ${showValue(prompt)}.`, {
+    path,
+    expected: EXPECTED,
+    received: prompt,
+  });
+}
+
+/** For calls that answer one prompt only. */
+export function refuseBatch(prompt: readonly unknown[]): OptionError {
+  return new OptionError(
+    "prompt must be one prompt to be streamed; generate() takes several, or open one stream for each.",
+    {
+      path: "prompt",
+      expected: "a string or an array of messages",
+      received: prompt,
+    },
+  );
+}
