@@ -20,9 +20,7 @@ export type { Metrics, StageTimes } from "./core/metrics.js";
 export type { LoadProgress, LoadStage } from "./core/progress.js";
 export { PipelineStream } from "./core/stream.js";
 export { systemInfo, type SystemInfo } from "./core/system-info.js";
-export { systemInfo, type SystemInfo } from "./core/system-info.js";
 export { ChatSession } from "./llm/chat.js";
-export { inspectModel, type ModelReport } from "./llm/inspect-model.js";
 export type { ChatDefaults, ChatJSON } from "./llm/chat-state.js";
 export type { ChatOptions, LLMLoadOptions, LLMOptions, PromptOptions, TurnOptions } from "./llm/llm-options.js";
 export { LLMPipeline, type LLMInfo, type LLMStats } from "./llm/llm-pipeline.js";
@@ -31,7 +29,6 @@ export type { LLMTokenizer } from "./llm/llm-tokenizer.js";
 export type { Prompt } from "./llm/prompt.js";
 export { defaultCacheFolder } from "./models/cache.js";
 export { inspectModel, type ModelInspection } from "./models/inspect-model.js";
-export { defaultCacheFolder } from "./models/cache.js";
 export type {
   AssistantMessage,
   Message,
