@@ -71,6 +71,7 @@ void BlobCache::store(const std::string& key, const std::string& note, const std
         write(out);
         out.flush();
         if (!out) throw std::ios_base::failure("write failed");
+        out.seekp(0, std::ios::end);  // the exporter goes back to fill in its own header
         head.payload_size = static_cast<uint64_t>(out.tellp()) - head.payload_begin;
         out.seekp(0);
         out.write(reinterpret_cast<const char*>(&head), sizeof head);

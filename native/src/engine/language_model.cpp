@@ -6,6 +6,7 @@
 #include "blob_cache.hpp"
 #include "core_registry.hpp"
 #include "error.hpp"
+#include "paged_import.hpp"
 #include "transforms.hpp"
 
 namespace pergola {
@@ -101,6 +102,8 @@ std::shared_ptr<LanguageModel> load(const LanguageModelOptions& options, const o
         auto start = Clock::now();
         if (auto blob = cache.find(key)) {
             control.enter(LoadStage::Import);
+            static std::once_flag readable;
+            std::call_once(readable, [] { enable_paged_import(core()); });
             try {
                 result->compiled = core().import_model(blob->data, options.device, properties);
                 result->fallback_reason = blob->note;
