@@ -77,7 +77,7 @@ const chatSchema = chatDefaultsSchema.extend({
   history: z.array(z.unknown()).optional(),
 });
 
-const explainSchema = callSchema.extend({ prompt: z.unknown() });
+const explainSchema = callSchema.extend({ prompt: z.unknown().optional() });
 
 /** @throws OptionError */
 export function parseLLMLoadOptions(value: unknown): LLMLoadOptions {

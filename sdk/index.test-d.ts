@@ -1,0 +1,74 @@
+import { describe, expectTypeOf, it } from "vitest";
+import type { ChatSession, LLMChunk, LLMOptions, LLMResult, Message, Prompt } from "./index.js";
+import { LLMPipeline, OptionError, PergolaError, type PipelineStream } from "./index.js";
+
+declare const llm: LLMPipeline;
+declare const chat: ChatSession;
+
+describe("generate", () => {
+  it("gives one result for one prompt, and an array for an array", () => {
+    const messages: Message[] = [{ role: "user", content: "Hi" }];
+    expectTypeOf(llm.generate("Hi")).resolves.toEqualTypeOf<LLMResult>();
+    expectTypeOf(llm.generate(messages)).resolves.toEqualTypeOf<LLMResult>();
+    expectTypeOf(llm.generate([{ role: "user", content: "Hi" }])).resolves.toEqualTypeOf<LLMResult>();
+    expectTypeOf(llm.generate(["a", "b"])).resolves.toEqualTypeOf<LLMResult[]>();
+    expectTypeOf(llm.generate(["a", messages])).resolves.toEqualTypeOf<LLMResult[]>();
+    expectTypeOf(llm.generate([messages, messages])).resolves.toEqualTypeOf<LLMResult[]>();
+    const either = "a" as Prompt | Prompt[];
+    expectTypeOf(llm.generate(either)).resolves.toEqualTypeOf<LLMResult | LLMResult[]>();
+  });
+
+  it("rejects unknown names and wrong values", () => {
+    // @ts-expect-error a name of other software
+    void llm.generate("Hi", { max_tokens: 5 });
+    // @ts-expect-error a number is needed
+    void llm.generate("Hi", { maxNewTokens: "5" });
+    // @ts-expect-error null is no value
+    void llm.generate("Hi", { temperature: null });
+    // @ts-expect-error no such role
+    void llm.generate([{ role: "wizard", content: "Hi" }]);
+    // @ts-expect-error a prompt is needed
+    void llm.generate();
+    // @ts-expect-error load options have no sampling
+    void LLMPipeline.load("x", { temperature: 1 });
+    // @ts-expect-error there is no public constructor
+    expectTypeOf(new LLMPipeline()).not.toBeAny();
+    void llm.generate("Hi", { temperature: undefined, stop: ["a"] as const, signal: new AbortController().signal });
+  });
+});
+
+describe("stream and chat", () => {
+  it("give chunks and a result", () => {
+    const stream = llm.stream("Hi");
+    expectTypeOf(stream).toEqualTypeOf<PipelineStream<LLMChunk, LLMResult>>();
+    expectTypeOf(stream.result).resolves.toEqualTypeOf<LLMResult>();
+    expectTypeOf(stream).toExtend<AsyncIterable<LLMChunk>>();
+    expectTypeOf(chat.send("Hi")).toEqualTypeOf<PipelineStream<LLMChunk, LLMResult>>();
+    expectTypeOf(chat.history).toEqualTypeOf<Message[]>();
+    // @ts-expect-error one prompt only
+    llm.stream(["a", "b"]);
+    // @ts-expect-error a chat always uses the template
+    chat.send("Hi", { applyChatTemplate: false });
+  });
+
+  it("tell finish reasons and usage", () => {
+    expectTypeOf<LLMResult["finishReason"]>().toEqualTypeOf<"stop" | "length" | "tool-calls" | "cancelled">();
+    expectTypeOf<LLMResult["usage"]["cachedPromptTokens"]>().toBeNumber();
+    expectTypeOf<LLMOptions["seed"]>().toEqualTypeOf<number | undefined>();
+  });
+});
+
+describe("errors", () => {
+  it("isInstance narrows to the class", () => {
+    const error: unknown = undefined;
+    if (OptionError.isInstance(error)) expectTypeOf(error).toEqualTypeOf<OptionError>();
+    if (PergolaError.isInstance(error)) expectTypeOf(error.code).toExtend<string>();
+  });
+});
+
+describe("explain", () => {
+  it("is at hand without a prompt, and a promise with one", () => {
+    expectTypeOf(llm.explain({ temperature: 0 }).notes).toEqualTypeOf<string[]>();
+    expectTypeOf(llm.explain({ prompt: "Hi" })).resolves.toHaveProperty("options");
+  });
+});
