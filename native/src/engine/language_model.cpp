@@ -80,7 +80,8 @@ std::shared_ptr<ov::Model> prepare(const LanguageModelOptions& options, Language
     }
     control.check();
     if (options.int8_weights) round_weights_to_int8(model, kInt8GroupSize);
-    gather_sampled_rows(model);
+    // The GGUF front end's stateful graph selects the last token itself (in its paged form that selection has no effect).
+    if (result.paged || options.source.kind == ModelSource::Kind::Ir) gather_sampled_rows(model);
     result.timings.convert_ms = since(start);
     return model;
 }
