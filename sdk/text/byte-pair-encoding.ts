@@ -39,7 +39,7 @@ export class RankedBpe extends LibraryBpeClass {
     if (this.#wholeNewlines && /^\n+$/.test(piece) && this.tokens_to_ids.has(piece)) return [piece];
     const symbols = Array.from(piece);
     if (symbols.length === 0) return [];
-    if (this.end_of_word_suffix) symbols[symbols.length - 1] += this.end_of_word_suffix;
+    if (this.end_of_word_suffix) symbols.push(symbols.pop()! + this.end_of_word_suffix);
     return symbols.length === 1 ? symbols : merge(symbols, this.#rankOf);
   }
 }
@@ -96,7 +96,7 @@ function merge(symbols: string[], rankOf: (left: string, right: string) => numbe
     symbols[left]! += symbols[right]!;
     pairRank[right] = -1;
     next[left] = next[right]!;
-    if (next[left]! < count) previous[next[left]!] = left;
+    if (next[left] < count) previous[next[left]] = left;
     consider(left);
     if (previous[left]! >= 0) consider(previous[left]!);
   }

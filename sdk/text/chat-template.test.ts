@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { ModelError, OptionError, PergolaError } from "../core/errors.js";
+import { ModelError, OptionError } from "../core/errors.js";
 import { ChatTemplate, type RenderOptions } from "./chat-template.js";
 import { parseMessages, type Message, type ToolDefinition } from "./messages.js";
 import { Tokenizer } from "./tokenizer.js";
@@ -44,11 +44,11 @@ function template(text: string, more: Record<string, string> = {}): ChatTemplate
   return new ChatTemplate({ templates, file: "chat_template.jinja" }, tokenizer, () => new Date(reference.clock));
 }
 
-function caught(action: () => unknown): PergolaError {
+function caught(action: () => unknown): OptionError | ModelError {
   try {
     action();
   } catch (error) {
-    if (PergolaError.isInstance(error)) return error;
+    if (error instanceof OptionError || error instanceof ModelError) return error;
     throw error;
   }
   throw new Error("nothing was thrown");

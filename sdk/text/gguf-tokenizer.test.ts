@@ -7,8 +7,8 @@ import { splitNode } from "./pre-tokenizer-rules.js";
 import { LibraryTokenizerClass } from "./tokenizers-library.js";
 import { Tokenizer } from "./tokenizer.js";
 
-function fixture<Content>(name: string): Content {
-  return JSON.parse(readFileSync(new URL(`../../test/fixtures/text/${name}`, import.meta.url), "utf8")) as Content;
+function fixture(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`../../test/fixtures/text/${name}`, import.meta.url), "utf8"));
 }
 
 function gguf(entries: Record<string, GgufValue | undefined>): GgufFile {
@@ -21,7 +21,7 @@ function gguf(entries: Record<string, GgufValue | undefined>): GgufFile {
 
 describe("pre-tokenizers", () => {
   /** Ends of the pieces by Hugging Face tokenizers; see test/fixtures/text/scripts/make_pre_tokenizers.py. */
-  const reference = fixture<{ texts: string[]; ends: Record<string, number[][]> }>("pre-tokenizers.json");
+  const reference = fixture("pre-tokenizers.json") as { texts: string[]; ends: Record<string, number[][]> };
 
   it.each(Object.keys(reference.ends))("%s cuts text where the reference does", (name) => {
     const splits = ggufPreTokenizer(name)!.patterns.map(splitNode);
@@ -53,13 +53,13 @@ describe("pre-tokenizers", () => {
 
 describe("SentencePiece vocabularies", () => {
   /** Ids by SentencePiece itself; see test/fixtures/text/scripts/make_sentencepiece.py. */
-  const reference = fixture<{
+  const reference = fixture("sentencepiece.json") as {
     texts: string[];
     models: Record<
       string,
       { addSpacePrefix: boolean; tokens: string[]; scores: number[]; types: number[]; ids: number[][] }
     >;
-  }>("sentencepiece.json");
+  };
 
   it.each(Object.keys(reference.models))("%s: gives SentencePiece's ids, and the text back", async (name) => {
     const model = reference.models[name]!;

@@ -144,7 +144,7 @@ export function parseMessagesWith<Part = TextPart>(
 
 /** Checks tool definitions. @throws OptionError naming the field, for example `tools[0].function.name` */
 export function parseTools(value: unknown, path = "tools"): ToolDefinition[] {
-  return parseOptions(toolsSchema, value, path) as ToolDefinition[];
+  return parseOptions(toolsSchema, value, path);
 }
 
 const ROLES = ["system", "developer", "user", "assistant", "tool"];

@@ -55,7 +55,7 @@ export function alignPreTokenizer(node: TokenizerNode | null): TokenizerNode | n
 function alignSplit(node: TokenizerNode): TokenizerNode {
   const { Regex, String: literal } = node["pattern"] as { Regex?: string; String?: string };
   const pattern = Regex ?? escapeRegex(literal ?? "");
-  const behavior = String(node["behavior"] ?? "Isolated").toLowerCase();
+  const behavior = ((node["behavior"] as string | undefined) ?? "Isolated").toLowerCase();
   if (node["invert"] === true) {
     // Inverted: what does not match is the separator. "Removed" then keeps the matches only, as the library does.
     if (behavior === "removed") return node;

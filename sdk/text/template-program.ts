@@ -1,7 +1,8 @@
 import * as jinja from "@huggingface/jinja";
 
-// The package's declarations of these two do not resolve in ESM projects.
-const { Environment, Interpreter } = jinja as unknown as {
+// Most of the package's declarations do not resolve in ESM projects; the parts that are used are described by hand.
+const { Template, Environment, Interpreter } = jinja as unknown as {
+  Template: new (template: string) => { parsed: unknown };
   Environment: new () => { set(name: string, value: unknown): unknown };
   Interpreter: new (environment: object) => { run(program: unknown): { value: string } };
 };
@@ -19,8 +20,7 @@ export class TemplateProgram {
 
   /** @throws Error where the template is not valid Jinja */
   constructor(template: string) {
-    const { parsed } = new jinja.Template(template);
-    this.#program = rewrite(parsed);
+    this.#program = rewrite(new Template(template).parsed);
   }
 
   /** Prints the template with these variables. */

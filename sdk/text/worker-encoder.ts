@@ -4,8 +4,8 @@ import type { TokenizerSource } from "./tokenizer-source.js";
 import type { WorkerAnswer, WorkerRequest } from "./tokenizer-worker.js";
 
 interface Pending {
-  resolve(ids: Int32Array): void;
-  reject(reason: Error): void;
+  resolve: (ids: Int32Array) => void;
+  reject: (reason: Error) => void;
 }
 
 /**
