@@ -43,7 +43,7 @@ export class AddedTokenSplitter {
     let start = 0;
     let index = 0;
     while (index < text.length) {
-      const token = this.#longestAt(text, index);
+      const token = this.longestAt(text, index);
       if (!token) {
         index++;
         continue;
@@ -64,7 +64,8 @@ export class AddedTokenSplitter {
     return sections;
   }
 
-  #longestAt(text: string, start: number): AddedTokenDefinition | undefined {
+  /** The longest token whose spelling begins at this place. */
+  longestAt(text: string, start: number): AddedTokenDefinition | undefined {
     let found: AddedTokenDefinition | undefined;
     let node: TrieNode | undefined = this.#root;
     for (let index = start; index < text.length; index++) {

@@ -94,7 +94,7 @@ export class ChatTemplate {
     const name = this.#nameFor(options.tools);
     const marks = options.allowControlTokens
       ? undefined
-      : new ControlMarks(this.#tokenizer.controlTokens, [messages, options.tools, options.documents]);
+      : new ControlMarks(this.#tokenizer.controls, [messages, options.tools, options.documents]);
     const attempt = (list: readonly TemplateMessage[], foldedSystem: boolean): Rendered => {
       const shaped = this.#wantsParts(name) ? list.map(withParts) : list.map(withText);
       const marked = this.#run(name, {

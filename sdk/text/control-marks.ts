@@ -1,3 +1,5 @@
+import type { AddedTokenSplitter } from "./added-tokens.js";
+
 /**
  * Marks the spellings of control tokens inside what users wrote, so that after rendering they can be told from those that the
  * template printed: a character that occurs nowhere in the input is put behind the spelling's first character, and taken out
@@ -6,18 +8,17 @@
 export class ControlMarks {
   /** The character that was chosen. */
   readonly barrier: string;
-  readonly #spellings: RegExp | undefined;
+  readonly #controls: AddedTokenSplitter;
 
   /** @param inputs - everything that will be marked, for the choice of the character */
-  constructor(controlTokens: readonly string[], inputs: readonly unknown[]) {
-    const spellings = controlTokens.filter((token) => token.length > 0).sort((a, b) => b.length - a.length);
-    this.#spellings = spellings.length > 0 ? new RegExp(spellings.map(escape).join("|"), "gu") : undefined;
+  constructor(controls: AddedTokenSplitter, inputs: readonly unknown[]) {
+    this.#controls = controls;
     this.barrier = unusedCharacter(JSON.stringify(inputs));
   }
 
   /** A copy of a value with every string in it marked, keys of objects too. */
   mark<Value>(value: Value): Value {
-    return this.#spellings ? (this.#mark(value) as Value) : value;
+    return this.#mark(value) as Value;
   }
 
   /** Text without marks. */
@@ -34,14 +35,14 @@ export class ControlMarks {
 
   /** After a mark the search goes on behind the spelling's first character: spellings may overlap. */
   #markText(text: string): string {
-    const spellings = this.#spellings!;
     let marked = "";
     let done = 0;
-    spellings.lastIndex = 0;
-    for (let match = spellings.exec(text); match; match = spellings.exec(text)) {
-      const behindFirst = match.index + String.fromCodePoint(match[0].codePointAt(0)!).length;
+    for (let index = 0; index < text.length; index++) {
+      const token = this.#controls.longestAt(text, index);
+      if (!token) continue;
+      const behindFirst = index + String.fromCodePoint(token.content.codePointAt(0)!).length;
       marked += text.slice(done, behindFirst) + this.barrier;
-      done = spellings.lastIndex = behindFirst;
+      done = behindFirst;
     }
     return marked + text.slice(done);
   }
@@ -58,8 +59,4 @@ function unusedCharacter(text: string): string {
     if (!text.includes(character)) return character;
   }
   throw new RangeError("The messages use every private character of Unicode.");
-}
-
-function escape(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
 }

@@ -33,7 +33,8 @@ export class TokenizerCore {
   readonly tokens: (string | undefined)[] = [];
   readonly ids: Map<string, number>;
   readonly controlIds: ReadonlySet<number>;
-  readonly controlTokens: AddedTokenDefinition[];
+  /** Finds spellings of control tokens. */
+  readonly controls: AddedTokenSplitter;
   readonly #normalizer: ((text: string) => string) | null;
   readonly #preTokenizer: LibraryPreTokenizer | null;
   readonly #model: LibraryModel;
@@ -57,8 +58,9 @@ export class TokenizerCore {
       this.tokens[token.id] = token.content;
       this.ids.set(token.content, token.id);
     }
-    this.controlTokens = addedTokens.filter((token) => token.special);
-    this.controlIds = new Set(this.controlTokens.map((token) => token.id));
+    const controlTokens = addedTokens.filter((token) => token.special);
+    this.controls = new AddedTokenSplitter(controlTokens);
+    this.controlIds = new Set(controlTokens.map((token) => token.id));
     this.#splitters = {
       all: this.#splittersOf(addedTokens),
       plain: this.#splittersOf(addedTokens.filter((token) => !token.special)),

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DisposedError, OptionError } from "../core/errors.js";
 import type { GgufFile } from "../models/gguf-file.js";
+import type { AddedTokenSplitter } from "./added-tokens.js";
 import { TokenDecoder } from "./detokenizer.js";
 import { TokenizerCore } from "./tokenizer-core.js";
 import type { TokenizerDefinition } from "./tokenizer-definition.js";
@@ -37,10 +38,12 @@ export interface DecodeOptions {
  * Measured with SmolLM2's tokenizer on two AVX2 cores, cold caches: 2 ms for 1,000 characters. From here on (UTF-16 units) the
  * work pauses after every slice, so that the event loop turns.
  */
-const SLICE_THRESHOLD = 3_000;
+const SLICE_THRESHOLD = 1_000;
 const SLICE_MS = 4;
 /** From here on a worker thread encodes; its start (0.2 s, once) costs more than it saves for shorter texts. */
 const WORKER_THRESHOLD = 20_000;
+/** The same for tokenizers that merge a text as one piece, which cannot be sliced. */
+const WHOLE_TEXT_THRESHOLD = 4_000;
 
 /**
  * Text to token ids and back, like the model's own tokenizer (`transformers`, GGUF).
@@ -95,7 +98,7 @@ export class Tokenizer {
     const input = wellFormed(text);
     const allowControlTokens = options.allowControlTokens ?? true;
     if (input.length < SLICE_THRESHOLD) return this.encode(input, options);
-    const workerThreshold = this.#core.cutsText ? WORKER_THRESHOLD : SLICE_THRESHOLD;
+    const workerThreshold = this.#core.cutsText ? WORKER_THRESHOLD : WHOLE_TEXT_THRESHOLD;
     if (input.length >= workerThreshold && this.#worker.usable) {
       try {
         return this.#withAffixes(
@@ -170,9 +173,9 @@ export class Tokenizer {
     return this.#core.controlIds.has(id);
   }
 
-  /** Spellings of all control tokens. */
-  get controlTokens(): string[] {
-    return this.#core.controlTokens.map((token) => token.content);
+  /** Finds spellings of control tokens in text. @internal */
+  get controls(): AddedTokenSplitter {
+    return this.#core.controls;
   }
 
   get bosId(): number | undefined {
