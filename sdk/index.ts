@@ -17,13 +17,14 @@ export type { ExplainedValue, Explanation, OptionSource } from "./core/explain.j
 export type { GenerationOptions } from "./core/generation-options.js";
 export type { KvCacheOptions, LoadOptions } from "./core/load-options.js";
 export type { Metrics, StageTimes } from "./core/metrics.js";
+export type { NativeGeneratorStats as LLMStats } from "./core/native-types.js";
 export type { LoadProgress, LoadStage } from "./core/progress.js";
 export { PipelineStream } from "./core/stream.js";
 export { systemInfo, type SystemInfo } from "./core/system-info.js";
 export { ChatSession } from "./llm/chat.js";
 export type { ChatDefaults, ChatJSON } from "./llm/chat-state.js";
 export type { ChatOptions, LLMLoadOptions, LLMOptions, PromptOptions, TurnOptions } from "./llm/llm-options.js";
-export { LLMPipeline, type LLMInfo, type LLMStats } from "./llm/llm-pipeline.js";
+export { LLMPipeline, type LLMInfo } from "./llm/llm-pipeline.js";
 export type { FinishReason, LLMChunk, LLMResult, TokenLogprob, Usage } from "./llm/llm-result.js";
 export type { LLMTokenizer } from "./llm/llm-tokenizer.js";
 export type { Prompt } from "./llm/prompt.js";

@@ -95,8 +95,11 @@ export interface NativeGeneratorInfo {
   timings: { readMs: number; convertMs: number; compileMs: number; importMs: number; warmUpMs: number };
 }
 
+/** Counters of a generator since it was opened, and its state now. */
 export interface NativeGeneratorStats {
+  /** Requests that take part in inferences. */
   running: number;
+  /** Requests that wait for their turn or for KV blocks. */
   waiting: number;
   /** Inferences so far. */
   steps: number;

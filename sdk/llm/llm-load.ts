@@ -8,6 +8,7 @@ import type { NativeAddon, NativeGenerator, NativeGeneratorOptions } from "../co
 import { LoadProgressReporter } from "../core/progress.js";
 import { resolveCache } from "../models/cache.js";
 import { readModelFacts, type ModelFacts } from "../models/model-folder.js";
+import { modelPath } from "../models/model-path.js";
 import { resolveModel, type ModelSource } from "../models/resolve.js";
 import { Tokenizer } from "../text/tokenizer.js";
 import { loadTemplate } from "./llm-template.js";
@@ -22,6 +23,7 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
   const started = performance.now();
   const { signal } = options;
   throwIfAborted(signal);
+  modelPath(model);
   const resolved = resolveLoadOptions(options);
   const progress = new LoadProgressReporter(options.onProgress);
   const native = getNative();

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   ContextLengthError,
@@ -112,6 +113,16 @@ describe("load", () => {
     await expect(LLMPipeline.load("/none")).rejects.toBeInstanceOf(ModelError);
     expect(native.loads).toEqual([]);
   });
+
+  it.each([[undefined], [5], [Buffer.from("x")], [new URL("http://host/x")], ["a\0b"]])(
+    "refuses the model %s before anything is loaded",
+    async (model) => {
+      const native = new FakeNative();
+      setNativeForTesting(native);
+      await expect(LLMPipeline.load(model as never)).rejects.toMatchObject({ code: "option", path: "model" });
+      expect(native.deviceListings).toBe(0);
+    },
+  );
 
   it("maps native errors, and shows the caller's line", async () => {
     setNativeForTesting(new FakeNative({ loadError: fakeNativeError("model", "cannot parse", { file: "m.xml" }) }));
@@ -420,6 +431,25 @@ describe("stream", () => {
     await done.result;
     late.abort();
     expect((await done.result).finishReason).toBe("length");
+  });
+
+  it("leaves no listeners on a signal that served 50 calls, and keeps order for a slow reader", async () => {
+    const { llm } = await load();
+    const { signal } = new AbortController();
+    for (let run = 0; run < 50; run++) {
+      const stream = llm.stream(`run ${run}`, { signal });
+      if (run % 3 === 0) await stream.stop();
+      else if (run % 3 === 1) await stream.cancel();
+      else await stream.result;
+    }
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    const text = "abcdefghij".repeat(10);
+    let read = "";
+    for await (const chunk of llm.stream(text)) {
+      read += chunk.text;
+      if (read.length % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(read).toBe(text);
   });
 
   it("never starts with an aborted signal", async () => {

@@ -32,9 +32,6 @@ export interface LLMInfo extends Readonly<NativeGeneratorInfo> {
   loadMs: number;
 }
 
-/** Counters of the engine since loading. */
-export type LLMStats = NativeGeneratorStats;
-
 /** Keeps `new LLMPipeline()` from working. */
 const INTERNAL = Symbol("LLMPipeline");
 
@@ -157,7 +154,7 @@ export class LLMPipeline implements AsyncDisposable {
   }
 
   /** Counters of the engine: requests, inferences, KV cache. */
-  stats(): LLMStats {
+  stats(): NativeGeneratorStats {
     this.#session.lifecycle.assertUsable("read stats");
     return this.#session.model.generator.stats();
   }
