@@ -14,6 +14,7 @@ export const OPTION_ALIASES: ReadonlyMap<string, string> = new Map([
   ["mintokens", "minNewTokens"],
   ["minlength", "minNewTokens"],
   ["temp", "temperature"],
+  ["dosample", "temperature"],
   ["topp", "topP"],
   ["topk", "topK"],
   ["minp", "minP"],

@@ -38,15 +38,15 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
   progress.report("files", 1, source.path);
   throwIfAborted(signal);
 
-  const tokenizer =
-    source.kind === "gguf" ? await Tokenizer.fromGguf(source.gguf) : await Tokenizer.fromFolder(source.path);
+  // The tokenizer is read here while the native side, in threads of its own, reads and compiles the model.
+  const failure = new AbortController();
+  const ends = signal ? AbortSignal.any([signal, failure.signal]) : failure.signal;
+  const opening = openGenerator(native, generatorOptions(source, facts, resolved, cache.folder), progress, ends);
+  const reading = readTextParts(source, options.chatTemplate, progress);
   try {
-    const template = await loadTemplate(source, tokenizer, options.chatTemplate);
-    progress.report("tokenizer", 1);
-    progress.assertListenerSound();
-    const nativeOptions = generatorOptions(source, facts, resolved, cache.folder);
-    const generator = await openGenerator(native, nativeOptions, progress, signal);
+    const [generator, { tokenizer, template }] = await Promise.all([opening, reading]);
     progress.report("ready", 1);
+    progress.assertListenerSound();
     const config = layerOfGenerationConfig(facts.generationConfig);
     return {
       source,
@@ -66,9 +66,26 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
       loadMs: performance.now() - started,
     };
   } catch (error) {
-    await tokenizer.dispose();
+    failure.abort(error);
+    // What was opened all the same is given back before the error is told.
+    await Promise.allSettled([
+      opening.then((generator) => generator.close()),
+      reading.then(({ tokenizer }) => tokenizer.dispose()),
+    ]);
     throw error;
   }
+}
+
+async function readTextParts(
+  source: ModelSource,
+  chatTemplate: string | undefined,
+  progress: LoadProgressReporter,
+): Promise<Pick<LoadedModel, "tokenizer" | "template">> {
+  const tokenizer =
+    source.kind === "gguf" ? await Tokenizer.fromGguf(source.gguf) : await Tokenizer.fromFolder(source.path);
+  const template = await loadTemplate(source, tokenizer, chatTemplate);
+  progress.report("tokenizer", 1);
+  return { tokenizer, template };
 }
 
 function fallbackNote({ info }: NativeGenerator): string[] {
@@ -107,13 +124,12 @@ async function openGenerator(
   native: NativeAddon,
   options: NativeGeneratorOptions,
   progress: LoadProgressReporter,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<NativeGenerator> {
   const events = eventsOf(native);
-  throwIfAborted(signal);
   const { load, promise } = native.openGenerator(options);
   const onAbort = (): void => native.abortLoad(load);
-  signal?.addEventListener("abort", onAbort, { once: true });
+  signal.addEventListener("abort", onAbort, { once: true });
   events.onLoad(load, (event) => progress.report(event.stage, event.fraction));
   try {
     const generator = await promise;
@@ -127,9 +143,9 @@ async function openGenerator(
     }
     return generator;
   } catch (error) {
-    throw signal?.aborted ? abortReason(signal) : error;
+    throw signal.aborted ? abortReason(signal) : error;
   } finally {
     events.offLoad(load);
-    signal?.removeEventListener("abort", onAbort);
+    signal.removeEventListener("abort", onAbort);
   }
 }

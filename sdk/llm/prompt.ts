@@ -49,6 +49,7 @@ export function isBatch(prompt: unknown): prompt is readonly unknown[] {
 export function checkPrompt(prompt: unknown, options: PromptOptions, path = "prompt"): CheckedPrompt {
   const { applyChatTemplate = true, allowControlTokens, templateOptions } = options;
   if (!applyChatTemplate) {
+    refuseTemplateOptions(options);
     if (typeof prompt === "string")
       return { kind: "raw", text: prompt, allowControlTokens: allowControlTokens ?? true };
     if (Array.isArray(prompt)) {
@@ -87,6 +88,18 @@ export async function encodePrompt(
   if (!model.template) throw ChatTemplate.missing(model.source.path);
   const { messages, tools, templateOptions, allowControlTokens } = prompt;
   return model.template.encode(messages, { tools, templateOptions, allowControlTokens });
+}
+
+/** What only a chat template can use must not be dropped in silence. */
+function refuseTemplateOptions(options: PromptOptions): void {
+  for (const name of ["tools", "templateOptions"] as const) {
+    if (options[name] === undefined) continue;
+    throw new OptionError(`${name} needs the chat template: leave it out, or leave applyChatTemplate: false out.`, {
+      path: name,
+      expected: "nothing where applyChatTemplate is false",
+      received: options[name],
+    });
+  }
 }
 
 function isMessageLike(value: unknown): boolean {
