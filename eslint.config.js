@@ -71,6 +71,7 @@ export default defineConfig(
       "@typescript-eslint/no-unsafe-return": "off",
       "@typescript-eslint/no-floating-promises": "error",
       "@typescript-eslint/unbound-method": "off",
+      "@typescript-eslint/no-unsafe-class-instance-assignment": "off",
     },
   },
   {

@@ -36,8 +36,10 @@ export function platformManifest(sdk) {
 
 /** `package.json` of the SDK as it is published: what only the clone needs is left out, the platform package is named. */
 export function publishedManifest(sdk) {
-  const { scripts: _scripts, devDependencies: _development, ...published } = sdk;
-  return { ...published, optionalDependencies: { ...sdk.optionalDependencies, [PLATFORM_PACKAGE]: sdk.version } };
+  const published = { ...sdk, optionalDependencies: { ...sdk.optionalDependencies, [PLATFORM_PACKAGE]: sdk.version } };
+  delete published.scripts;
+  delete published.devDependencies;
+  return published;
 }
 
 /** True for a file name that one of the patterns (with `*`) describes. */

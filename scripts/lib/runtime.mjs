@@ -4,7 +4,7 @@ import { inRoot, runtimeDir } from "./paths.mjs";
 import { stampMatches, writeStamp } from "./stamp.mjs";
 import { downloadWheel, forgetWheel, unpackWheel } from "./wheel.mjs";
 
-/** The OpenVINO runtime, as PyPI has it. Headers and CMake files are in it too; no Python code of it is used. */
+/** The OpenVINO runtime, as PyPI has it. Headers are in it too; no Python code of it is used. */
 export const RUNTIME_WHEEL = {
   name: "openvino",
   version: "2026.4.1",
@@ -41,13 +41,13 @@ export function runtimeIsPresent() {
   return stampMatches(stampFile, stamp);
 }
 
-/** Downloads the runtime and unpacks what the build needs into `native/runtime` (libs, include, cmake, licenses). */
+/** Downloads the runtime and unpacks what the build needs into `native/runtime` (libs, include, licenses). */
 export async function fetchRuntime() {
   const wheel = await downloadWheel(RUNTIME_WHEEL);
   const temporary = inRoot("native", `.runtime-${process.pid}`);
   try {
     const libraries = RUNTIME_LIBRARIES.map((name) => `openvino/libs/${name}`);
-    await unpackWheel(wheel, temporary, [...libraries, "openvino/include/*", "openvino/cmake/*", "*/licenses/*"]);
+    await unpackWheel(wheel, temporary, [...libraries, "openvino/include/*", "*/licenses/*"]);
     const unpacked = path.join(temporary, "openvino");
     const licenses = path.join(temporary, `${RUNTIME_WHEEL.name}-${RUNTIME_WHEEL.version}.dist-info`, "licenses");
     renameSync(licenses, path.join(unpacked, "licenses"));

@@ -16,10 +16,14 @@ interface BenchFlags extends LoadFlags {
 }
 
 /** Words for prompts of any length; their order differs between prompts. */
-const WORDS = (
+const WORDS = distinctWords(
   "the river runs past old stone houses and a small market where people sell bread fruit and flowers in the " +
-  "morning light while boats wait near the bridge for travellers who want to see mountains forests and lakes"
-).split(" ");
+    "morning light while boats wait near the bridge for travellers who want to see mountains forests and lakes",
+);
+
+function distinctWords(text: string): string[] {
+  return [...new Set(text.split(" "))];
+}
 
 /** A prompt with about the wanted number of tokens, different for each `variant` from its first word on. */
 export function benchPrompt(count: (text: string) => number, tokens: number, variant: number): string {

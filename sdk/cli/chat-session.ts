@@ -2,7 +2,7 @@ import type { ChatSession, GenerationOptions, LLMPipeline } from "../index.js";
 import { runCommand } from "./chat-commands.js";
 import { describeError } from "./report-error.js";
 import { LineReader } from "./line-reader.js";
-import { interruptible } from "./interrupts.js";
+import { Interrupts } from "./interrupts.js";
 import { showActivity, type Terminal } from "./terminal.js";
 
 /** What a conversation starts with. */
@@ -17,37 +17,47 @@ export interface Conversation {
   chat: ChatSession;
   readonly options: GenerationOptions;
   readonly terminal: Terminal;
+  readonly interrupts: Interrupts;
 }
 
 const PROMPT = "> ";
 
 /** Talks until the user leaves: `/exit`, Ctrl-D, or Ctrl-C twice. */
 export async function talk(llm: LLMPipeline, { system, options }: TalkOptions, terminal: Terminal): Promise<void> {
-  const { output } = terminal;
   const chat = llm.startChat(system === undefined ? {} : { system });
-  const conversation: Conversation = { llm, chat, options, terminal };
+  const interrupts = new Interrupts();
+  terminal.output.write("Type a message, or /help. Ctrl-C stops an answer, a second one leaves.\n");
+  try {
+    await talkUntilLeft({ llm, chat, options, terminal, interrupts });
+  } finally {
+    interrupts.close();
+  }
+  terminal.output.write("\n");
+}
+
+async function talkUntilLeft(conversation: Conversation): Promise<void> {
+  const { terminal, interrupts } = conversation;
   const lines = new LineReader(terminal);
-  output.write("Type a message, or /help. Ctrl-C stops an answer, a second one leaves.\n");
   let leavesOnInterrupt = false;
   for (;;) {
+    interrupts.reset();
     const input = await lines.read(PROMPT);
-    if (input.kind === "end") break;
+    if (input.kind === "end") return;
     if (input.kind === "interrupt") {
-      if (leavesOnInterrupt) break;
+      if (leavesOnInterrupt) return;
       leavesOnInterrupt = true;
-      output.write("(Ctrl-C again leaves)\n");
+      terminal.output.write("(Ctrl-C again leaves)\n");
       continue;
     }
     leavesOnInterrupt = false;
     const text = input.text.trim();
     if (text === "") continue;
     const next = await guarded(terminal, () => runCommand(conversation, text));
-    if (next === undefined) continue;
-    if (next.kind === "exit") break;
-    if (next.kind === "answer")
+    if (next?.kind === "exit") return;
+    if (next?.kind === "answer") {
       leavesOnInterrupt = (await guarded(terminal, () => answer(conversation, next.text))) ?? false;
+    }
   }
-  output.write("\n");
 }
 
 /** Says what went wrong and lets the conversation go on. */
@@ -61,14 +71,14 @@ async function guarded<Value>(terminal: Terminal, work: () => Promise<Value>): P
 }
 
 /** Prints an answer as it comes. Resolves with whether Ctrl-C stopped it. */
-async function answer({ chat, options, terminal }: Conversation, text: string): Promise<boolean> {
+async function answer({ chat, options, terminal, interrupts }: Conversation, text: string): Promise<boolean> {
   const stream = chat.send(text, options);
   let stopped = false;
   const onFirst = (): void => {
     stopped = true;
     void stream.stop();
   };
-  await interruptible(async () => {
+  await interrupts.during(async () => {
     const activity = showActivity("Thinking", terminal.errors);
     try {
       for await (const chunk of stream) {

@@ -137,5 +137,5 @@ const GENERATION_FLAGS = [
 export function toGenerationOptions(flags: GenerationFlags): GenerationOptions {
   return Object.fromEntries(
     GENERATION_FLAGS.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])),
-  ) as GenerationOptions;
+  );
 }

@@ -1,18 +1,47 @@
 /**
- * Runs work that Ctrl-C may end. The first SIGINT calls `onFirst`, a second one leaves at once.
- * SIGTERM is left to its default: it ends the process.
+ * What Ctrl-C does while a conversation is open: from `watch()` to `close()` the signal never ends the process by itself,
+ * so that there is no moment in which it would.
  */
-export async function interruptible<Value>(work: () => Promise<Value>, onFirst: () => void): Promise<Value> {
-  let count = 0;
-  const onSignal = (): void => {
-    count++;
-    if (count === 1) onFirst();
-    else process.exit(130);
+export class Interrupts {
+  #onFirst: (() => void) | undefined;
+  #count = 0;
+  readonly #onSignal = (): void => {
+    this.#count++;
+    if (this.#count > 1) process.exit(130);
+    this.#onFirst?.();
   };
-  process.on("SIGINT", onSignal);
+
+  constructor() {
+    process.on("SIGINT", this.#onSignal);
+  }
+
+  /** Forgets earlier signals: what the user types next is a new beginning. */
+  reset(): void {
+    this.#count = 0;
+  }
+
+  /** Runs work that the first signal ends by `onFirst`, at once if it has come already; a second one ends the process. */
+  async during<Value>(work: () => Promise<Value>, onFirst: () => void): Promise<Value> {
+    this.#onFirst = onFirst;
+    if (this.#count > 0) onFirst();
+    try {
+      return await work();
+    } finally {
+      this.#onFirst = undefined;
+    }
+  }
+
+  close(): void {
+    process.off("SIGINT", this.#onSignal);
+  }
+}
+
+/** Runs work that Ctrl-C may end: the first one calls `onFirst`, a second one leaves at once. */
+export async function interruptible<Value>(work: () => Promise<Value>, onFirst: () => void): Promise<Value> {
+  const interrupts = new Interrupts();
   try {
-    return await work();
+    return await interrupts.during(work, onFirst);
   } finally {
-    process.off("SIGINT", onSignal);
+    interrupts.close();
   }
 }

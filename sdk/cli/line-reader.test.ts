@@ -54,6 +54,18 @@ describe("LineReader", () => {
     expect(await lines.read("> ")).toEqual({ kind: "interrupt" });
   });
 
+  it("passes Ctrl-C right after Enter on as a signal", async () => {
+    let signals = 0;
+    const count = (): void => {
+      signals++;
+    };
+    process.on("SIGINT", count);
+    type("hello\r\x03");
+    expect(await lines.read("> ")).toEqual({ kind: "line", text: "hello" });
+    process.off("SIGINT", count);
+    expect(signals).toBe(1);
+  });
+
   it("clears a line at Ctrl-C and reads on", async () => {
     type("oops\x03fine\r");
     expect(await lines.read("> ")).toEqual({ kind: "line", text: "fine" });

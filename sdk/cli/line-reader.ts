@@ -68,6 +68,11 @@ export class LineReader {
         resolve({ kind: "line", text });
       });
       lines.on("SIGINT", () => {
+        // Typed right after Enter, while the terminal still was in the mode for editing: it is meant for the answer.
+        if (answered) {
+          process.emit("SIGINT");
+          return;
+        }
         const hadText = lines.line.length > 0;
         this.#terminal.output.write("\n");
         if (!hadText) {

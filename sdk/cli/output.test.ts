@@ -56,7 +56,7 @@ describe("bench", () => {
       ...{ model: "m.gguf", device: "CPU", concurrency: 1, loadMs: 812.3, weightBytes: 98e6 },
       ...{ bandwidthBytesPerSecond: 16e9, peakRssBytes: 400e6, runs: [run(30), run(32)], summary: run(31) },
     });
-    expect(text).toMatch(/^1 .* 30\.0 ms .*\n2 .* 32\.0 ms .*\nmedian .* 31\.0 ms /m);
+    expect(text).toMatch(/^ *1 .* 30\.0 ms .*\n *2 .* 32\.0 ms .*\nmedian .* 31\.0 ms /m);
     expect(text).toMatch(/Floor +6\.1 ms a token: 98 MB of weights read at 16\.0 GB\/s/);
   });
 

@@ -173,7 +173,7 @@ describe("devices and doctor", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/✓ Runtime +OpenVINO 2026\.4/);
     expect(stdout).toMatch(/✓ Devices +.*CPU/);
-    expect(stdout).toMatch(/✓ Model +GGUF, 1 file, llama, 98 MB of weights, context \d+ tokens/);
+    expect(stdout).toMatch(/✓ Model +GGUF, 1 file, llama, 97 MB of weights, context \d+ tokens/);
   });
 
   describe("with something broken", () => {

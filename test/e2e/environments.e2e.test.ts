@@ -128,10 +128,11 @@ describe("worker threads", () => {
   it("load and generate, several at once", async () => {
     const source = worker(`
       const workers = [1, 2].map(() => startWorker(${inWorker(answer)}));
+      const exits = workers.map((one) => once(one, "exit"));
       for (const [text] of await Promise.all(workers.map((one) => once(one, "message")))) console.log(text);
-      await Promise.all(workers.map((one) => once(one, "exit")));
+      for (const [code] of await Promise.all(exits)) console.log(code);
     `);
-    expect(await runModule(source)).toEqual({ ...answered, stdout: `${translation.text}\n`.repeat(2) });
+    expect(await runModule(source)).toEqual({ ...answered, stdout: `${translation.text}\n`.repeat(2) + "0\n0\n" });
   });
 
   it("can be terminated in the middle of a stream, and the next one works", async () => {

@@ -27,7 +27,7 @@ it("batch prints each prompt with its own answer", async () => {
 it("chat answers what is typed and ends with the input", async () => {
   const outcome = await sample("chat", [], { input: "What is the capital of France?\nAnd of Italy?\n" });
   expect(outcome).toMatchObject({ code: 0, stderr: "" });
-  expect(outcome.stdout).toMatch(/Paris[^]*\n[^]*Rome/);
+  expect(outcome.stdout).toMatch(/^> [^]*Paris[^]*\n> [^]*Italy[^]*\n> $/);
 });
 
 it("every sample is named in the samples' README and tested here", async () => {

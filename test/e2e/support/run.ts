@@ -67,13 +67,17 @@ export class RunningChild {
     this.#child.stdout.destroy();
   }
 
-  /** Resolves when stdout, from `from` on, matches; rejects if the child ends before. */
-  async waitFor(pattern: RegExp, from = 0): Promise<void> {
+  /** Resolves with where the match ends when stdout, from `from` on, matches; rejects if the child ends before. */
+  async waitFor(pattern: RegExp, from = 0): Promise<number> {
     let ended = false;
     void this.outcome.then(() => (ended = true));
-    while (!pattern.test(this.#stdout.slice(from))) {
+    for (;;) {
+      const match = pattern.exec(this.#stdout.slice(from));
+      if (match) return from + match.index + match[0].length;
       if (ended)
-        throw new Error(`The program ended before it printed ${String(pattern)}:\n${this.#stdout}\n${this.#stderr}`);
+        throw new Error(`The program ended before it printed ${String(pattern)}:
+${this.#stdout}
+${this.#stderr}`);
       await new Promise<void>((resolve) => {
         const watcher = (): void => {
           this.#watchers.delete(watcher);
