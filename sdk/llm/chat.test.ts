@@ -1,32 +1,20 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { BusyError, DisposedError, OptionError } from "../core/errors.js";
-import { setNativeForTesting } from "../core/native.js";
-import { loadFakeLLM, type FakeLLM } from "../testing/llm-fixture.js";
+import type { FakeLLM, Script } from "../testing/llm-fixture.js";
+import { useFakeLLMs } from "../testing/llm-harness.js";
 import type { ChatSession } from "./chat.js";
 
 const LONG = { ids: Array.from({ length: 1000 }, () => 65) };
 
-const opened: FakeLLM[] = [];
+const open = useFakeLLMs();
+
 /** A model that counts the user's turns, or talks without end when asked for something long. */
-async function load(script?: Parameters<typeof loadFakeLLM>[0]): Promise<FakeLLM> {
+function load(script?: Script): Promise<FakeLLM> {
   const answer = (prompt: string): string => `answer ${prompt.split("<|im_start|>user").length - 1}`;
-  const fake = await loadFakeLLM(
+  return open(
     script ?? ((prompt) => (prompt.endsWith("long<|im_end|>\n<|im_start|>assistant\n") ? LONG : answer(prompt))),
   );
-  opened.push(fake);
-  return fake;
 }
-
-const unhandled: unknown[] = [];
-const note = (reason: unknown): void => void unhandled.push(reason);
-beforeEach(() => void process.on("unhandledRejection", note));
-afterEach(async () => {
-  for (const { llm } of opened.splice(0)) await llm.dispose();
-  await new Promise((resolve) => setTimeout(resolve, 5));
-  process.off("unhandledRejection", note);
-  setNativeForTesting(undefined);
-  expect(unhandled.splice(0)).toEqual([]);
-});
 
 const say = async (chat: ChatSession, text: string): Promise<string> => (await chat.send(text).result).text;
 
