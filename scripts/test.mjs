@@ -1,7 +1,7 @@
 // Sets everything up and runs all tests: `npm test [-- --sanitizers] [-- vitest arguments]`.
 import { mkdirSync, rmSync } from "node:fs";
 import path from "node:path";
-import { engineTest } from "./lib/cmake.mjs";
+import { engineTest, engineTestsExist, sanitizerEnvironment } from "./lib/cmake.mjs";
 import { closingLine, countEngine, countVitest, sumCounts } from "./lib/counts.mjs";
 import { withLock } from "./lib/lock.mjs";
 import { cacheDir, inRoot } from "./lib/paths.mjs";
@@ -19,7 +19,7 @@ async function runEngineTests(variant) {
   let exitCode = 0;
   await step(`C++ engine tests (${variant})`, async () => {
     try {
-      output = await run(engineTest(variant), []);
+      output = await run(engineTest(variant), [], { env: sanitizerEnvironment() });
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
       output = `${error.output}\n${error.message}\n`;
@@ -43,15 +43,16 @@ async function runVitest() {
 }
 
 await main(async () => {
+  const engineVariants = engineTestsExist() ? ["release", ...sanitizers] : [];
   await withLock(async () => {
     await build();
-    for (const variant of sanitizers) await build({ variant, withTypeScript: false });
+    for (const variant of engineVariants.slice(1)) await build({ variant, withTypeScript: false });
     await fetchModels();
   });
   const counts = [];
   // With arguments the caller wants some vitest tests, not the C++ ones.
-  if (vitestArguments.length === 0) counts.push(await runEngineTests("release"));
-  for (const variant of sanitizers) counts.push(await runEngineTests(variant));
+  const variants = vitestArguments.length === 0 ? engineVariants : [];
+  for (const variant of variants) counts.push(await runEngineTests(variant));
   counts.push(await runVitest());
   const total = sumCounts(counts);
   process.stdout.write(`${closingLine(total)}\n`);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { inRoot } from "./paths.mjs";
 import { probe, run } from "./process.mjs";
@@ -17,6 +17,23 @@ export const variantNames = Object.keys(VARIANTS);
 /** The program that holds the C++ tests of the engine. */
 export function engineTest(variant) {
   return inRoot("native", "build", variant, "engine_test");
+}
+
+/** True where there are C++ tests to build; without any, CMake makes no target for them. */
+export function engineTestsExist() {
+  const folder = inRoot("native", "test");
+  return existsSync(folder) && readdirSync(folder).some((name) => name.endsWith(".cpp"));
+}
+
+/** Settings of the sanitizers: known reports of libraries that are not ours are listed in files beside the tests. */
+export function sanitizerEnvironment(env = process.env) {
+  const listed = (name) =>
+    existsSync(inRoot("native", "test", name)) && `suppressions=${inRoot("native", "test", name)}`;
+  return {
+    ...env,
+    TSAN_OPTIONS: [env.TSAN_OPTIONS, listed("tsan.supp")].filter(Boolean).join(":"),
+    LSAN_OPTIONS: [env.LSAN_OPTIONS, listed("lsan.supp")].filter(Boolean).join(":"),
+  };
 }
 
 function configureArguments(variant) {
