@@ -1,4 +1,5 @@
-import { readdirSync } from "node:fs";
+import { build } from "esbuild";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, it } from "vitest";
 import { sum, translation } from "./support/golden.js";
@@ -33,4 +34,21 @@ it("chat answers what is typed and ends with the input", async () => {
 it("every sample is named in the samples' README and tested here", async () => {
   const names = readdirSync(path.join(root, "samples")).filter((file) => file.endsWith(".ts"));
   expect(names.sort()).toEqual(["batch.ts", "chat.ts", "stream.ts"]);
+});
+
+it("the demo asks a question of its own where there is no terminal", async () => {
+  const outcome = await run(process.execPath, [path.join(root, "scripts", "demo.mjs")]);
+  expect(outcome).toMatchObject({ code: 0, stdout: expect.stringMatching(/Paris.*\n$/) });
+});
+
+it("the first program of the README runs", async () => {
+  const readme = readFileSync(path.join(root, "README.md"), "utf8");
+  const contents = /```ts\n([^]*?)```/.exec(readme)?.[1];
+  expect(contents).toMatch(/import \{ LLMPipeline \} from "pergola"/);
+  const { outputFiles } = await build({
+    stdin: { contents: contents!, loader: "ts", resolveDir: root },
+    ...{ bundle: true, packages: "external", platform: "node", format: "esm", target: "node20", write: false },
+  });
+  const outcome = await run(process.execPath, ["--input-type=module", "--eval", outputFiles[0]!.text]);
+  expect(outcome).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(/Paris[^]*\w+/) });
 });
