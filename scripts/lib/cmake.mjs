@@ -31,6 +31,8 @@ export function sanitizerEnvironment(env = process.env) {
     existsSync(inRoot("native", "test", name)) && `suppressions=${inRoot("native", "test", name)}`;
   return {
     ...env,
+    // Without it TBB opens a library in a way (RTLD_DEEPBIND) that AddressSanitizer refuses.
+    TBB_ENABLE_SANITIZERS: "1",
     TSAN_OPTIONS: [env.TSAN_OPTIONS, listed("tsan.supp")].filter(Boolean).join(":"),
     LSAN_OPTIONS: [env.LSAN_OPTIONS, listed("lsan.supp")].filter(Boolean).join(":"),
   };
