@@ -3,26 +3,32 @@
 #include <algorithm>
 
 namespace pergola {
-namespace {
 
-uint64_t hash_block(uint64_t parent, const int64_t* tokens, size_t count) {
+uint64_t BlockPool::hash_block(uint64_t parent, const int64_t* tokens, size_t count) {
     uint64_t hash = parent ^ 0x9ae16a3b2f90404full;
     for (size_t i = 0; i < count; ++i) {
         hash ^= static_cast<uint64_t>(tokens[i]) + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
         hash *= 0xff51afd7ed558ccdull;
         hash ^= hash >> 33;
     }
-    return hash == 0 ? 1 : hash;  // 0 means "not registered"
+    return hash;
 }
 
-}  // namespace
-
-BlockPool::BlockPool(size_t block_size, size_t max_blocks, size_t max_cached_blocks, bool prefix_caching, std::function<bool(size_t)> grow)
+BlockPool::BlockPool(size_t block_size, size_t max_blocks, size_t max_cached_blocks, bool prefix_caching, std::function<bool(size_t)> grow,
+                     Hash hash)
     : block_size_(block_size),
       max_blocks_(max_blocks),
       max_cached_(max_cached_blocks),
       prefix_caching_(prefix_caching),
-      grow_(std::move(grow)) {}
+      grow_(std::move(grow)),
+      hash_(hash) {}
+
+int32_t BlockPool::find(uint64_t hash, uint64_t parent, const int64_t* content) const {
+    const auto found = by_hash_.find(hash);
+    if (found == by_hash_.end()) return -1;
+    const Block& block = blocks_[found->second];
+    return block.parent == parent && std::equal(block.tokens.begin(), block.tokens.end(), content) ? found->second : -1;
+}
 
 size_t BlockPool::match_prefix(Table& table, const std::vector<int64_t>& tokens, size_t limit) {
     if (!prefix_caching_) return 0;
@@ -30,15 +36,12 @@ size_t BlockPool::match_prefix(Table& table, const std::vector<int64_t>& tokens,
     size_t matched = 0;
     while (matched + block_size_ <= std::min(limit, tokens.size())) {
         const int64_t* content = tokens.data() + matched;
-        const uint64_t hash = hash_block(parent, content, block_size_);
-        const auto found = by_hash_.find(hash);
-        if (found == by_hash_.end()) break;
-        const Block& block = blocks_[found->second];
-        if (block.parent != parent || !std::equal(block.tokens.begin(), block.tokens.end(), content)) break;
-        hold(found->second);
-        table.blocks.push_back(found->second);
-        table.hashes.push_back(hash);
-        parent = hash;
+        const int32_t id = find(hash_(parent, content, block_size_), parent, content);
+        if (id < 0) break;
+        hold(id);
+        parent = blocks_[id].number;
+        table.blocks.push_back(id);
+        table.chain.push_back(parent);
         matched += block_size_;
     }
     return matched;
@@ -63,18 +66,25 @@ bool BlockPool::reserve(Table& table, size_t tokens) {
 
 void BlockPool::commit(Table& table, const std::vector<int64_t>& tokens, size_t computed) {
     if (!prefix_caching_) return;
-    while ((table.hashes.size() + 1) * block_size_ <= computed) {
-        const size_t index = table.hashes.size();
+    while ((table.chain.size() + 1) * block_size_ <= computed) {
+        const size_t index = table.chain.size();
         const int64_t* content = tokens.data() + index * block_size_;
-        const uint64_t parent = index == 0 ? 0 : table.hashes[index - 1];
-        const uint64_t hash = hash_block(parent, content, block_size_);
-        table.hashes.push_back(hash);
-        Block& block = blocks_[table.blocks[index]];
-        // Somebody computed the same content at the same time: theirs is the shared one, ours ends with us.
-        if (block.hash != 0 || !by_hash_.emplace(hash, table.blocks[index]).second) continue;
-        block.hash = hash;
-        block.parent = parent;
-        block.tokens.assign(content, content + block_size_);
+        const uint64_t parent = index == 0 ? 0 : table.chain[index - 1];
+        const uint64_t hash = hash_(parent, content, block_size_);
+        if (by_hash_.emplace(hash, table.blocks[index]).second) {
+            Block& block = blocks_[table.blocks[index]];
+            block.number = next_number_++;
+            block.hash = hash;
+            block.parent = parent;
+            block.tokens.assign(content, content + block_size_);
+            table.chain.push_back(block.number);
+        } else {
+            // Somebody computed the same content at the same time: theirs is the shared one, ours ends with us. With other content
+            // under this hash, ours and all that follow it stay private.
+            const int32_t other = find(hash, parent, content);
+            if (other < 0) return;
+            table.chain.push_back(blocks_[other].number);
+        }
     }
 }
 
@@ -82,7 +92,7 @@ void BlockPool::release(Table& table) {
     // Last block first: a chain is reused from its beginning, so the tail should be the first to go.
     for (auto it = table.blocks.rbegin(); it != table.blocks.rend(); ++it) drop(*it);
     table.blocks.clear();
-    table.hashes.clear();
+    table.chain.clear();
 }
 
 void BlockPool::clear_cache() {
@@ -139,7 +149,7 @@ void BlockPool::drop(int32_t id) {
     Block& block = blocks_[id];
     if (--block.holders > 0) return;
     --used_;
-    if (block.hash != 0) {
+    if (block.number != 0) {
         block.idle = idle_.insert(idle_.end(), id);
     } else {
         free_.push_back(id);
@@ -150,7 +160,7 @@ void BlockPool::drop(int32_t id) {
 void BlockPool::forget(int32_t id) {
     Block& block = blocks_[id];
     by_hash_.erase(block.hash);
-    block.hash = block.parent = 0;
+    block.number = block.hash = block.parent = 0;
     block.tokens.clear();
 }
 

@@ -12,16 +12,21 @@ namespace pergola {
 /// Book-keeping of KV blocks: who holds which block, and which contents may be used again. Holds no memory itself and knows no
 /// runtime, so it can be tested alone. Not thread-safe: the scheduler thread owns it.
 ///
-/// A full block is known by a hash over its tokens and its predecessor's hash (so by the whole prefix). Blocks that nobody holds
-/// keep their content until they are needed for something else, the longest unused one first.
+/// A full block is found by a hash over its tokens and its predecessor's number, and recognised by comparing both. A number is given
+/// once, so it stands for the whole prefix whatever the hash does. Blocks that nobody holds keep their content until they are needed
+/// for something else, the longest unused one first.
 class BlockPool {
 public:
+    using Hash = uint64_t (*)(uint64_t parent, const int64_t* tokens, size_t count);
+    static uint64_t hash_block(uint64_t parent, const int64_t* tokens, size_t count);
+
     /// `grow(n)` makes memory for blocks [0, n) and returns false when it cannot.
-    BlockPool(size_t block_size, size_t max_blocks, size_t max_cached_blocks, bool prefix_caching, std::function<bool(size_t)> grow);
+    BlockPool(size_t block_size, size_t max_blocks, size_t max_cached_blocks, bool prefix_caching, std::function<bool(size_t)> grow,
+              Hash hash = hash_block);
 
     struct Table {
         std::vector<int32_t> blocks;
-        std::vector<uint64_t> hashes;  // of the full blocks that were registered or matched
+        std::vector<uint64_t> chain;  // numbers of the full blocks that were registered or matched
     };
 
     /// Takes over the longest cached prefix of `tokens` (whole blocks, at most `limit` tokens) and returns its length in tokens.
@@ -50,12 +55,15 @@ public:
 private:
     struct Block {
         uint32_t holders = 0;
-        uint64_t hash = 0;  // 0 = not registered
-        uint64_t parent = 0;
+        uint64_t number = 0;  // 0 = not registered
+        uint64_t hash = 0;
+        uint64_t parent = 0;          // its predecessor's number; 0 = the beginning
         std::vector<int64_t> tokens;  // content, compared on a hit: equal hashes alone are not proof
         std::list<int32_t>::iterator idle;
     };
 
+    /// The registered block with this content behind `parent`; -1 when there is none.
+    int32_t find(uint64_t hash, uint64_t parent, const int64_t* content) const;
     int32_t take();
     void hold(int32_t id);
     void drop(int32_t id);
@@ -67,11 +75,13 @@ private:
     size_t max_cached_;
     bool prefix_caching_;
     std::function<bool(size_t)> grow_;
+    Hash hash_;
     std::vector<Block> blocks_;
     std::vector<int32_t> free_;  // a heap by lowest id: memory stays dense
     std::list<int32_t> idle_;    // registered and held by nobody, longest unused first
     std::unordered_map<uint64_t, int32_t> by_hash_;
     size_t used_ = 0;
+    uint64_t next_number_ = 1;
 };
 
 }  // namespace pergola

@@ -23,10 +23,11 @@ ov::AnyMap effective_properties(const LanguageModelOptions& options) {
     ov::AnyMap properties = options.properties;
     const auto prefer = [&](const char* name, const ov::Any& value) { properties.emplace(name, value); };
     if (options.device.find("GPU") == std::string::npos && options.device.find("NPU") == std::string::npos) {
-        // Exact arithmetic is the default: rounding activations to bf16 or int8 changes what a small model says (docs/performance.md).
+        // Exact arithmetic is the default. With activations in bf16 or int8, or keys in 8 bits, a small model says other things, and
+        // what it says depends on what else is in the batch (docs/performance.md has the figures).
         prefer("INFERENCE_PRECISION_HINT", "f32");
         prefer("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0");
-        prefer("KV_CACHE_PRECISION", "f16");
+        prefer("KV_CACHE_PRECISION", "f32");
     }
     if (!options.kv_precision.empty()) properties["KV_CACHE_PRECISION"] = options.kv_precision;
     return properties;

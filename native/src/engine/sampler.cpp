@@ -11,12 +11,16 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
+/// SplitMix64 (Steele et al. 2014).
 uint64_t mix(uint64_t x) {
     x += 0x9e3779b97f4a7c15ull;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
     return x ^ (x >> 31);
 }
+
+/// In (0, 1): both ends would give an infinite Gumbel number.
+double uniform_of(uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1.0p-53; }
 
 /// First index of the largest value; -1 when nothing is greater than -inf (all masked, or NaN).
 int64_t argmax(const float* values, size_t count) {
@@ -29,10 +33,6 @@ int64_t argmax(const float* values, size_t count) {
 }
 
 }  // namespace
-
-double uniform_at(uint64_t seed, uint64_t position) {
-    return static_cast<double>(mix(mix(seed) ^ (position * 0xd6e8feb86659fd93ull + 1)) >> 11) * 0x1.0p-53;
-}
 
 Sampler::Sampler(SamplingOptions options, size_t vocab_size) : options_(std::move(options)), vocab_(vocab_size) {
     if (options_.repetition_penalty != 1.f) seen_.assign(vocab_, 0);
@@ -58,50 +58,56 @@ void Sampler::apply_penalties(float* logits) const {
 }
 
 int64_t Sampler::draw(const float* logits, uint64_t position) {
-    // Temperature first, so that top-p and min-p see the distribution that is sampled from.
     const float inverse = 1.f / options_.temperature;
     const int64_t best = argmax(logits, vocab_);
     if (best < 0) return -1;
     const float peak = logits[best];
     candidates_.clear();
     for (size_t i = 0; i < vocab_; ++i) {
-        // Beyond 40 nats below the peak a token's share is under 1e-17: it cannot be drawn with 53 random bits.
-        if ((logits[i] - peak) * inverse > -40.f) candidates_.emplace_back(logits[i], static_cast<int32_t>(i));
+        // Beyond 40 nats below the peak a token's share is under 1e-17: it is never drawn with 53 random bits.
+        if ((logits[i] - peak) * inverse > -40.f) candidates_.emplace_back((logits[i] - peak) * inverse, static_cast<int32_t>(i));
     }
+    filter();
+    // Gumbel-max (Gumbel 1954; Maddison et al. 2014): the largest of logit - log(-log(u)) is distributed as the softmax. Unlike
+    // inversion of the cumulative sum, a rounding difference elsewhere in the vocabulary cannot move the choice to a neighbour.
+    double highest = -std::numeric_limits<double>::infinity();
+    int64_t chosen = -1;
+    const uint64_t key = mix(mix(options_.seed) ^ (position * 0xd6e8feb86659fd93ull + 1));
+    // The likeliest first: once the bar is high, most others fail the cheap test.
+    const auto top = std::max_element(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::iter_swap(candidates_.begin(), top);
+    for (const auto& [value, id] : candidates_) {
+        const double u = uniform_of(mix(key ^ (static_cast<uint64_t>(id) * 0x9e3779b97f4a7c15ull)));
+        // -log(u) >= 1 - u, so a token whose 1 - u is too large cannot win: saves two logarithms.
+        if (1.0 - u > std::exp(value - highest)) continue;
+        const double score = value - std::log(-std::log(u));
+        if (score > highest || (score == highest && id < chosen)) {
+            highest = score;
+            chosen = id;
+        }
+    }
+    return chosen;
+}
+
+void Sampler::filter() {
     const auto better = [](const auto& a, const auto& b) { return a.first > b.first || (a.first == b.first && a.second < b.second); };
-    const bool cut = options_.top_k > 0 && options_.top_k < candidates_.size();
-    if (cut) {
+    if (options_.top_k > 0 && options_.top_k < candidates_.size()) {
         std::nth_element(candidates_.begin(), candidates_.begin() + options_.top_k, candidates_.end(), better);
         candidates_.resize(options_.top_k);
     }
-    if (options_.top_p < 1.f) std::sort(candidates_.begin(), candidates_.end(), better);
-    else if (cut) std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    double total = 0;
-    for (auto& candidate : candidates_) {
-        candidate.first = std::exp((candidate.first - peak) * inverse);
-        total += candidate.first;
-    }
-    size_t kept = candidates_.size();
     if (options_.top_p < 1.f) {
         // Smallest set whose share reaches top_p; the token that crosses the border is kept (Holtzman et al. 2020).
-        const double enough = options_.top_p * total;
-        double sum = 0;
-        for (kept = 0; kept < candidates_.size() && (kept == 0 || sum < enough); ++kept) sum += candidates_[kept].first;
-        total = sum;
+        std::sort(candidates_.begin(), candidates_.end(), better);
+        double total = 0, sum = 0;
+        for (const auto& candidate : candidates_) total += std::exp(static_cast<double>(candidate.first));
+        size_t kept = 0;
+        while (kept < candidates_.size() && (kept == 0 || sum < options_.top_p * total)) sum += std::exp(static_cast<double>(candidates_[kept++].first));
+        candidates_.resize(kept);
     }
     if (options_.min_p > 0) {
-        // Relative to the best token, whose weight is exp(0) = 1; stable, so the order drawn from stays defined.
-        const auto end = std::remove_if(candidates_.begin(), candidates_.begin() + kept, [&](const auto& c) { return c.first < options_.min_p; });
-        kept = static_cast<size_t>(end - candidates_.begin());
-        total = 0;
-        for (size_t i = 0; i < kept; ++i) total += candidates_[i].first;
+        const float floor = std::log(options_.min_p);  // relative to the best token, whose value is 0
+        candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(), [&](const auto& c) { return c.first < floor; }), candidates_.end());
     }
-    double left = uniform_at(options_.seed, position) * total;
-    for (size_t i = 0; i < kept; ++i) {
-        left -= candidates_[i].first;
-        if (left < 0) return candidates_[i].second;
-    }
-    return candidates_[kept - 1].second;
 }
 
 SampledToken Sampler::describe(const float* raw, int64_t chosen) const {

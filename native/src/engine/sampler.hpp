@@ -27,8 +27,8 @@ struct SampledToken {
 };
 
 /// Chooses the next token of one sequence. Logits are changed in the order of Hugging Face's processors: penalties, bias, forbidden
-/// ids, temperature, top-k, top-p, min-p. The random number depends on (seed, position) alone, so a text can be repeated
-/// whatever else runs in the batch and however often the request was preempted.
+/// ids, temperature, top-k, top-p, min-p. Random numbers depend on (seed, position, token) alone, so a text can be repeated whatever
+/// else runs in the batch and however often the request was preempted.
 class Sampler {
 public:
     Sampler(SamplingOptions options, size_t vocab_size);
@@ -43,17 +43,15 @@ public:
 private:
     void apply_penalties(float* logits) const;
     int64_t draw(const float* logits, uint64_t position);
+    void filter();
     SampledToken describe(const float* raw, int64_t chosen) const;
 
     SamplingOptions options_;
     size_t vocab_;
     std::vector<char> seen_;                     // prompt and answer; only kept for the repetition penalty
     std::unordered_map<int64_t, uint32_t> made_;  // counts in the answer
-    std::vector<std::pair<float, int32_t>> candidates_;
+    std::vector<std::pair<float, int32_t>> candidates_;  // (logit - peak) / temperature, token
     std::vector<float> raw_;
 };
-
-/// Uniform in [0, 1), from a counter-based generator (SplitMix64 finalizer, Steele et al. 2014, applied twice).
-double uniform_at(uint64_t seed, uint64_t position);
 
 }  // namespace pergola
