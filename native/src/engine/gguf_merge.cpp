@@ -17,6 +17,7 @@ namespace {
 
 enum ValueType : uint32_t { U8, I8, U16, I16, U32, I32, F32, Bool, String, Array, U64, I64, F64 };
 constexpr std::array<size_t, 13> kSizes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+constexpr int kDeepestArray = 4;  // files in use have none in another; a damaged one must not use up the stack
 
 struct Entry {
     std::string key;
@@ -66,20 +67,20 @@ public:
     }
 
     void skip(uint64_t count) {
-        if (position() + count > size_) fail();
+        if (count > size_ - std::min(size_, position())) fail();
         stream_.seekg(static_cast<std::streamoff>(count), std::ios::cur);
     }
 
-    void skip_value(uint32_t type) {
+    void skip_value(uint32_t type, int depth = 0) {
         if (type == String) {
             skip(number<uint64_t>());
         } else if (type == Array) {
             const auto element = number<uint32_t>();
             const auto count = number<uint64_t>();
-            if (count > size_) fail();
+            if (count > size_ || depth > kDeepestArray) fail();
             if (element < kSizes.size() && kSizes[element] > 0) skip(count * kSizes[element]);
             else
-                for (uint64_t i = 0; i < count; ++i) skip_value(element);
+                for (uint64_t i = 0; i < count; ++i) skip_value(element, depth + 1);
         } else if (type < kSizes.size()) {
             skip(kSizes[type]);
         } else {

@@ -13,7 +13,7 @@ namespace pergola {
 namespace {
 
 // Part of the blob's key: raise it when transforms.cpp or the choice of properties changes what is compiled.
-constexpr const char* kGraphVersion = "1";
+constexpr const char* kGraphVersion = "2";
 constexpr size_t kInt8GroupSize = 64;
 
 using Clock = std::chrono::steady_clock;
@@ -67,6 +67,7 @@ std::shared_ptr<ov::Model> prepare(const LanguageModelOptions& options, Language
     result.timings.read_ms = since(start);
     control.enter(LoadStage::Convert);
     start = Clock::now();
+    rotate_by_halves(model);
     if (options.attention != Attention::Stateful) {
         try {
             make_paged(model);
@@ -77,6 +78,7 @@ std::shared_ptr<ov::Model> prepare(const LanguageModelOptions& options, Language
                 throw EngineError::unsupported("paged attention", file + " cannot use paged attention: " + reason + ". Use attention: \"stateful\"");
             result.fallback_reason = reason;
             model = read(options);  // the failed pass left the graph half changed
+            rotate_by_halves(model);
         }
     }
     control.check();

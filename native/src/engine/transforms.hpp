@@ -10,6 +10,11 @@ namespace pergola {
 /// place), so the caller keeps the file, not the model; the reason is thrown as std::exception.
 void make_paged(const std::shared_ptr<ov::Model>& model);
 
+/// Rewrites rotary embeddings of neighbouring pairs (GGUF files of the Llama family) as rotations of halves, the form that the
+/// plugins compute in one kernel, by moving the rows of the query and key projections accordingly. Attention sees the same
+/// products in another order. All layers or none; returns the number of rotations. Before `make_paged`.
+size_t rotate_by_halves(const std::shared_ptr<ov::Model>& model);
+
 /// Puts a Gather in front of the last MatMul on the way to `logits`, so that vocabulary-sized rows are computed only for tokens
 /// to be sampled: new input `sampled_rows` (i64 [?], positions on the token axis). Looks through reshapes, scaling, soft-capping
 /// and conversions behind that MatMul. False where there is no such MatMul; then all rows are computed.
