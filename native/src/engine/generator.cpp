@@ -101,6 +101,11 @@ void Generator::submit(uint64_t id, RequestInput input) {
         throw EngineError::context_length(info_.max_request_tokens, input.prompt.size() + 1,
                                           "the prompt has " + std::to_string(input.prompt.size()) + " tokens; the context holds " +
                                               std::to_string(info_.max_request_tokens) + " with the answer");
+    if (input.prompt.empty()) {
+        EngineError error(ErrorCode::Option, "the prompt has no token");
+        error.subject = "prompt";
+        throw error;
+    }
     for (int64_t token : input.prompt)
         if (token < 0 || static_cast<size_t>(token) >= info_.vocab_size) {
             EngineError error(ErrorCode::Option, "token id " + std::to_string(token) + " is outside the model's vocabulary of " +
@@ -150,7 +155,7 @@ void Generator::close() {
 }
 
 void Generator::publish_stats() {
-    GeneratorStats fresh = stats_;  // only this thread writes it
+    GeneratorStats fresh = counters_;
     fresh.running = scheduler_->running();
     fresh.waiting = scheduler_->waiting();
     fresh.preemptions = scheduler_->preemptions();
@@ -193,8 +198,8 @@ void Generator::step() {
     for (size_t i = 0; i < batch.begun.size(); ++i) {
         Event event = event_of(Event::Type::Start, *batch.begun[i]);
         event.cached_tokens = batch.cached[i];
-        stats_.cached_tokens += batch.cached[i];
-        stats_.prompt_tokens += batch.begun[i]->input.prompt.size();
+        counters_.cached_tokens += batch.cached[i];
+        counters_.prompt_tokens += batch.begun[i]->input.prompt.size();
         events.push_back(std::move(event));
     }
     if (!events.empty()) {
@@ -227,9 +232,9 @@ void Generator::run_batch(const Batch& batch) {
     }
     const auto inferred = Clock::now();
     sample_rows(batch, rows, events);
-    ++stats_.steps;
-    stats_.infer_ms += milliseconds(start, inferred);
-    stats_.sample_ms += milliseconds(inferred, Clock::now());
+    ++counters_.steps;
+    counters_.infer_ms += milliseconds(start, inferred);
+    counters_.sample_ms += milliseconds(inferred, Clock::now());
     publish_stats();
     if (!events.empty()) sink_(std::move(events));
 }
@@ -266,7 +271,7 @@ void Generator::sample_rows(const Batch& batch, const std::vector<float*>& rows,
         if (position == 0) request.first_token = now;
         request.last_token = now;
         request.tokens.push_back(token.id);
-        ++stats_.generated_tokens;
+        ++counters_.generated_tokens;
         Event event = event_of(Event::Type::Tokens, request);
         event.has_logprobs = request.input.sampling.logprobs >= 0;
         event.tokens.push_back(std::move(token));

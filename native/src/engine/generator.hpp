@@ -86,6 +86,7 @@ private:
     std::unique_ptr<Scheduler> scheduler_;
     EventSink sink_;
     GeneratorInfo info_;
+    GeneratorStats counters_;  // of the generator's thread
 
     mutable std::mutex mutex_;  // guards what follows, up to the thread
     std::condition_variable wake_;

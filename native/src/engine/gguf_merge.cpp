@@ -44,11 +44,51 @@ struct Header {
     uint64_t file_size = 0;
 };
 
+struct TypeInfo {
+    uint32_t type;
+    const char* name;
+    uint64_t values, bytes;  // of one block
+};
+
+// `enum ggml_type` and its block sizes; removed numbers are missing.
+constexpr TypeInfo kTypes[] = {
+    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},      {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},     {7, "Q5_1", 32, 24},
+    {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},      {10, "Q2_K", 256, 84},    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},  {13, "Q5_K", 256, 176},
+    {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
+    {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82},   {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},        {25, "I16", 1, 2},
+    {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},      {34, "TQ1_0", 256, 54},
+    {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},
+};
+
+const TypeInfo* type_info(uint32_t type) {
+    const auto* found = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeInfo& one) { return one.type == type; });
+    return found == std::end(kTypes) ? nullptr : found;
+}
+
+std::string type_name(uint32_t type) {
+    const TypeInfo* info = type_info(type);
+    return info ? info->name : "type " + std::to_string(type);
+}
+
+/// Whether `bytes` can hold the tensor's values. Unknown types are taken at their word.
+bool fits(const TensorInfo& tensor, uint64_t bytes) {
+    const TypeInfo* info = type_info(tensor.type);
+    if (!info) return true;
+    const uint64_t most = bytes / info->bytes * info->values;
+    uint64_t values = 1;
+    for (uint64_t dim : tensor.dims) {
+        if (dim > 0 && values > most / dim) return false;
+        values *= dim;
+    }
+    return values <= most;
+}
+
 class Reader {
 public:
     explicit Reader(const std::string& file) : file_(file), stream_(file, std::ios::binary) {
-        if (!stream_) throw EngineError::model(file, file + " cannot be opened");
-        size_ = std::filesystem::file_size(file);
+        std::error_code failure;
+        size_ = std::filesystem::file_size(file, failure);
+        if (!stream_ || failure) throw EngineError::model(file, file + " cannot be read");
     }
 
     template <typename T>
@@ -150,28 +190,17 @@ Header read_header(const std::string& file) {
         header.tensors.push_back(std::move(info));
     }
     header.data_begin = (in.position() + header.alignment - 1) / header.alignment * header.alignment;
-    // Sizes follow from the next tensor's offset; types need not be known to copy bytes.
+    // Sizes follow from the next tensor's offset, so types need not be known to copy bytes.
     std::vector<TensorInfo*> order;
     for (auto& info : header.tensors) order.push_back(&info);
     std::sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
     for (size_t i = 0; i < order.size(); ++i) {
         const uint64_t end = i + 1 < order.size() ? order[i + 1]->offset : header.file_size - std::min(header.data_begin, header.file_size);
-        if (order[i]->offset > end || header.data_begin + end > header.file_size)
+        if (order[i]->offset > end || header.data_begin + end > header.file_size || !fits(*order[i], end - order[i]->offset))
             throw EngineError::model(file, file + " is cut short: tensor " + order[i]->name + " lies beyond its end");
         order[i]->size = end - order[i]->offset;
     }
     return header;
-}
-
-std::string type_name(uint32_t type) {
-    static const char* names[] = {"F32",  "F16",     "Q4_0",   "Q4_1",    "Q4_2",  "Q4_3",  "Q5_0", "Q5_1",  "Q8_0",    "Q8_1",  "Q2_K",   "Q3_K",
-                                  "Q4_K", "Q5_K",    "Q6_K",   "Q8_K",    "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS",
-                                  "I8",   "I16",     "I32",    "I64",     "F64",   "IQ1_M", "BF16"};
-    if (type < std::size(names)) return names[type];
-    if (type == 34) return "TQ1_0";
-    if (type == 35) return "TQ2_0";
-    if (type == 39) return "MXFP4";
-    return "type " + std::to_string(type);
 }
 
 template <typename T>
@@ -256,7 +285,8 @@ MergedGguf::MergedGguf(const std::vector<std::string>& shards, const std::string
     std::vector<Header> headers;
     for (const auto& shard : shards) headers.push_back(read_header(shard));
     const std::filesystem::path base = folder.empty() ? std::filesystem::temp_directory_path() : std::filesystem::path(folder);
-    std::filesystem::create_directories(base);
+    std::error_code ignored;  // without the folder there is no file, which is told below
+    std::filesystem::create_directories(base, ignored);
     std::string name = (base / "merged-XXXXXX").string();
     const int handle = mkstemp(name.data());
     if (handle < 0) throw EngineError::model(base.string(), "no temporary file can be made in " + base.string());
@@ -265,7 +295,6 @@ MergedGguf::MergedGguf(const std::vector<std::string>& shards, const std::string
     try {
         write_merged(headers, path_);
     } catch (...) {
-        std::error_code ignored;
         std::filesystem::remove(path_, ignored);
         throw;
     }

@@ -13,16 +13,18 @@ namespace pergola {
 namespace {
 
 // Part of the blob's key: raise it when transforms.cpp or the choice of properties changes what is compiled.
-constexpr const char* kGraphVersion = "2";
+constexpr const char* kGraphVersion = "3";
 constexpr size_t kInt8GroupSize = 64;
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
+bool runs_on_cpu(const std::string& device) { return device.find("GPU") == std::string::npos && device.find("NPU") == std::string::npos; }
+
 ov::AnyMap effective_properties(const LanguageModelOptions& options) {
     ov::AnyMap properties = options.properties;
     const auto prefer = [&](const char* name, const ov::Any& value) { properties.emplace(name, value); };
-    if (options.device.find("GPU") == std::string::npos && options.device.find("NPU") == std::string::npos) {
+    if (runs_on_cpu(options.device)) {
         // Exact arithmetic is the default. With activations in bf16 or int8, or keys in 8 bits, a small model says other things, and
         // what it says depends on what else is in the batch (docs/performance.md has the figures).
         prefer("INFERENCE_PRECISION_HINT", "f32");
@@ -45,10 +47,6 @@ std::string full_key(const LanguageModelOptions& options, const ov::AnyMap& prop
            (options.int8_weights ? "int8" : "file") + "|" + ov::get_openvino_version().buildNumber + "|" + kGraphVersion;
 }
 
-std::shared_ptr<ov::Model> read(const LanguageModelOptions& options) {
-    return options.source.kind == ModelSource::Kind::Ir ? read_ir(options.source) : read_gguf(options.source, options.cache_dir);
-}
-
 void check_contract(const ov::Model& model, const std::string& file) {
     const auto named = [](const auto& ports, const std::string& name) {
         return std::any_of(ports.begin(), ports.end(), [&](const auto& port) { return port.get_names().count(name) > 0; });
@@ -57,17 +55,27 @@ void check_contract(const ov::Model& model, const std::string& file) {
         throw EngineError::model(file, file + " is not a decoder-only language model: it needs an input \"input_ids\" and an output \"logits\"");
 }
 
+/// The model as its file has it, rewritten so that the CPU's kernels suit it. Other plugins have fusions of their own.
+std::shared_ptr<ov::Model> read(const LanguageModelOptions& options) {
+    const bool is_ir = options.source.kind == ModelSource::Kind::Ir;
+    auto model = is_ir ? read_ir(options.source) : read_gguf(options.source, options.cache_dir);
+    check_contract(*model, options.source.main_file());
+    if (runs_on_cpu(options.device)) {
+        rotate_by_halves(model);
+        fuse_projections(model);
+    }
+    return model;
+}
+
 /// The graph to compile, and whether it is the paged one.
 std::shared_ptr<ov::Model> prepare(const LanguageModelOptions& options, LanguageModel& result, const LoadControl& control) {
     const std::string& file = options.source.main_file();
     auto start = Clock::now();
     control.enter(LoadStage::Read);
     auto model = read(options);
-    check_contract(*model, file);
     result.timings.read_ms = since(start);
     control.enter(LoadStage::Convert);
     start = Clock::now();
-    rotate_by_halves(model);
     if (options.attention != Attention::Stateful) {
         try {
             make_paged(model);
@@ -78,7 +86,6 @@ std::shared_ptr<ov::Model> prepare(const LanguageModelOptions& options, Language
                 throw EngineError::unsupported("paged attention", file + " cannot use paged attention: " + reason + ". Use attention: \"stateful\"");
             result.fallback_reason = reason;
             model = read(options);  // the failed pass left the graph half changed
-            rotate_by_halves(model);
         }
     }
     control.check();

@@ -30,7 +30,7 @@ StatefulRunner::StatefulRunner(std::shared_ptr<LanguageModel> model, const KvLim
     has_beam_idx_ = model_->has_input("beam_idx");
     has_token_types_ = model_->has_input("token_type_ids");
     slots_.reserve(max_slots_);
-    slots_.push_back({model_->compiled.create_infer_request(), {}, false, 0});
+    add_slot();
     learn_layout(slots_.front());
     const uint64_t context = limits.context_length > 0 ? limits.context_length : kUnknownContext;
     capacity_ = static_cast<size_t>(context * 4);
@@ -46,6 +46,12 @@ StatefulRunner::StatefulRunner(std::shared_ptr<LanguageModel> model, const KvLim
             throw error;
         }
     }
+}
+
+void StatefulRunner::add_slot() {
+    auto request = model_->compiled.create_infer_request();
+    std::lock_guard<std::mutex> lock(slots_mutex_);
+    slots_.push_back({std::move(request), {}, false, 0});
 }
 
 void StatefulRunner::learn_layout(Slot& slot) {
@@ -106,7 +112,7 @@ size_t StatefulRunner::attach(uint64_t sequence, const std::vector<int64_t>& tok
     }
     // A prefix of a few tokens is not worth an idle sequence's state while there are unused slots.
     if ((best == slots_.size() || (common < slots_[best].tokens.size() / 2 && common < 32)) && slots_.size() < max_slots_) {
-        slots_.push_back({model_->compiled.create_infer_request(), {}, false, 0});
+        add_slot();
         best = slots_.size() - 1;
         common = 0;
     }
@@ -208,7 +214,7 @@ std::vector<float*> StatefulRunner::run(const std::vector<Chunk>& chunks) {
 }
 
 void StatefulRunner::interrupt() {
-    // `slots_` never reallocates (its capacity is reserved), so reading it beside the scheduler thread is safe for existing slots.
+    std::lock_guard<std::mutex> lock(slots_mutex_);
     for (auto& slot : slots_) slot.request.cancel();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mutex>
 #include <unordered_map>
 
 #include "kv_runner.hpp"
@@ -40,10 +41,12 @@ private:
     void reset(Slot& slot);
     bool cut(Slot& slot, size_t length);
     void learn_layout(Slot& slot);
+    void add_slot();
     size_t tokens_held() const;
 
     std::shared_ptr<LanguageModel> model_;
     std::vector<Slot> slots_;
+    std::mutex slots_mutex_;  // `interrupt` looks at the slots while the scheduler thread adds one
     std::unordered_map<uint64_t, size_t> sequences_;
     std::unordered_map<uint64_t, size_t> reserved_;
     std::vector<std::vector<float>> rows_;

@@ -15,6 +15,10 @@ void make_paged(const std::shared_ptr<ov::Model>& model);
 /// products in another order. All layers or none; returns the number of rotations. Before `make_paged`.
 size_t rotate_by_halves(const std::shared_ptr<ov::Model>& model);
 
+/// Makes one MatMul of those that read the same input (query, key, value; gate, up), by stacking their weights: fewer and larger
+/// kernels, each computing the same sums. Weights of different forms (mixed quantization) stay apart. Returns the number of groups.
+size_t fuse_projections(const std::shared_ptr<ov::Model>& model);
+
 /// Puts a Gather in front of the last MatMul on the way to `logits`, so that vocabulary-sized rows are computed only for tokens
 /// to be sampled: new input `sampled_rows` (i64 [?], positions on the token axis). Looks through reshapes, scaling, soft-capping
 /// and conversions behind that MatMul. False where there is no such MatMul; then all rows are computed.
