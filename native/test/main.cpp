@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 
 #include "harness.hpp"
@@ -49,4 +50,8 @@ int run_all(int count, char** arguments) {
 
 }  // namespace pergola::test
 
-int main(int count, char** arguments) { return pergola::test::run_all(count, arguments); }
+int main(int count, char** arguments) {
+    // TBB opens its NUMA helper in a way that AddressSanitizer refuses, unless told so.
+    if (pergola::test::kSlow) setenv("TBB_ENABLE_SANITIZERS", "1", 1);
+    return pergola::test::run_all(count, arguments);
+}

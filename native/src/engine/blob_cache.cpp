@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include <unistd.h>
 
@@ -55,7 +56,9 @@ std::unique_ptr<BlobCache::Blob> BlobCache::find(const std::string& key) const {
 void BlobCache::store(const std::string& key, const std::string& note, const std::function<void(std::ostream&)>& write) const {
     if (folder_.empty()) return;
     const std::string file = path(key);
-    const std::string temporary = file + "." + std::to_string(getpid()) + ".part";
+    // Own to this writer: threads, and copies of this library in one process, may store the same key at the same time.
+    std::random_device random;
+    const std::string temporary = file + "." + std::to_string(getpid()) + "-" + std::to_string(random()) + ".part";
     std::error_code ignored;
     try {
         std::filesystem::create_directories(folder_);

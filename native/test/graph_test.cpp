@@ -1,0 +1,99 @@
+#include "engine/graph.hpp"
+
+#include <cmath>
+#include <openvino/op/ops.hpp>
+#include <thread>
+
+#include "files.hpp"
+#include "harness.hpp"
+
+namespace pergola::test {
+namespace {
+
+/// `sum = left * 2 + right`, `left` and `right` of any length.
+struct SumModel {
+    SumModel() {
+        const auto make = [](const char* name) {
+            auto parameter = std::make_shared<ov::op::v0::Parameter>(ov::element::f32, ov::PartialShape{-1, 3});
+            parameter->output(0).set_names({name});
+            return parameter;
+        };
+        const auto left = make("left"), right = make("right");
+        const auto two = ov::op::v0::Constant::create(ov::element::f32, {}, {2.f});
+        const auto sum = std::make_shared<ov::op::v1::Add>(std::make_shared<ov::op::v1::Multiply>(left, two), right);
+        sum->output(0).set_names({"sum"});
+        ov::save_model(std::make_shared<ov::Model>(ov::OutputVector{sum}, ov::ParameterVector{left, right}), xml(), false);
+    }
+    std::string xml() const { return folder.file("sum.xml"); }
+    std::string bin() const { return folder.file("sum.bin"); }
+    ScratchFolder folder;
+};
+
+ov::Tensor rows(size_t count, float value) {
+    ov::Tensor tensor(ov::element::f32, {count, 3});
+    std::fill_n(tensor.data<float>(), tensor.get_size(), value);
+    return tensor;
+}
+
+}  // namespace
+
+TEST(graph, "tensors go in and come out by name, of any size the graph takes") {
+    const SumModel model;
+    Graph graph(model.xml(), model.bin(), "CPU", {});
+    for (size_t count : {1u, 5u, 2u}) {
+        const auto outputs = graph.infer({{"left", rows(count, 3)}, {"right", rows(count, 0.5f)}});
+        REQUIRE_EQ(outputs.size(), 1u);
+        const ov::Tensor& sum = outputs.at("sum");
+        CHECK_EQ(sum.get_shape(), (ov::Shape{count, 3}));
+        for (size_t i = 0; i < sum.get_size(); ++i) CHECK_EQ(sum.data<float>()[i], 6.5f);
+    }
+}
+
+TEST(graph, "outputs are the caller's own") {
+    const SumModel model;
+    Graph graph(model.xml(), model.bin(), "CPU", {});
+    const auto first = graph.infer({{"left", rows(1, 1)}, {"right", rows(1, 0)}});
+    graph.infer({{"left", rows(1, 9)}, {"right", rows(1, 9)}});
+    CHECK_EQ(first.at("sum").data<float>()[0], 2.f);
+}
+
+TEST(graph, "missing, unknown and misshapen inputs are option errors, and the graph goes on") {
+    const SumModel model;
+    Graph graph(model.xml(), model.bin(), "CPU", {});
+    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Option, graph.infer({{"left", rows(1, 1)}})).subject, std::string("right"));
+    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Option, graph.infer({{"left", rows(1, 1)}, {"right", rows(1, 1)}, {"middle", rows(1, 1)}})).subject,
+             std::string("middle"));
+    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Option, graph.infer({{"left", ov::Tensor(ov::element::f32, {1, 4})}, {"right", rows(1, 1)}})).subject,
+             std::string("left"));
+    CHECK_ENGINE_ERROR(ErrorCode::Option, graph.infer({{"left", ov::Tensor(ov::element::i64, {1, 3})}, {"right", rows(1, 1)}}));
+    CHECK_ENGINE_ERROR(ErrorCode::Native, graph.infer({{"left", rows(2, 1)}, {"right", rows(3, 1)}}));
+    CHECK_EQ(graph.infer({{"left", rows(1, 1)}, {"right", rows(1, 1)}}).at("sum").data<float>()[0], 3.f);
+}
+
+TEST(graph, "several threads may use one graph, and several graphs one file") {
+    const SumModel model;
+    Graph first(model.xml(), model.bin(), "CPU", {});
+    Graph second(model.xml(), model.bin(), "CPU", {});
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            Graph& graph = t % 2 ? first : second;
+            for (int i = 0; i < 50; ++i) {
+                const auto left = static_cast<float>(t * 100 + i);
+                const auto outputs = graph.infer({{"left", rows(2, left)}, {"right", rows(2, 1)}});
+                CHECK_EQ(outputs.at("sum").data<float>()[5], left * 2 + 1);
+            }
+        });
+    for (auto& thread : threads) thread.join();
+}
+
+TEST(graph, "files and devices that cannot be used are typed errors") {
+    const SumModel model;
+    CHECK_ENGINE_ERROR(ErrorCode::Device, Graph(model.xml(), model.bin(), "TPU", {}));
+    CHECK_ENGINE_ERROR(ErrorCode::Device, Graph(model.xml(), model.bin(), "CPU", {{"NO_SUCH_PROPERTY", "1"}}));
+    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Model, Graph("/nowhere/a.xml", "/nowhere/a.bin", "CPU", {})).file, std::string("/nowhere/a.xml"));
+    write_file(model.folder.file("bad.xml"), "<net");
+    CHECK_ENGINE_ERROR(ErrorCode::Model, Graph(model.folder.file("bad.xml"), model.bin(), "CPU", {}));
+}
+
+}  // namespace pergola::test
