@@ -67,6 +67,7 @@ int64_t Sampler::draw(const float* logits, uint64_t position) {
         // Beyond 40 nats below the peak a token's share is under 1e-17: it is never drawn with 53 random bits.
         if ((logits[i] - peak) * inverse > -40.f) candidates_.emplace_back((logits[i] - peak) * inverse, static_cast<int32_t>(i));
     }
+    if (candidates_.empty()) return best;  // an infinite peak, or a temperature whose inverse is infinite: greedy in the limit
     filter();
     // Gumbel-max (Gumbel 1954; Maddison et al. 2014): the largest of logit - log(-log(u)) is distributed as the softmax. Unlike
     // inversion of the cumulative sum, a rounding difference elsewhere in the vocabulary cannot move the choice to a neighbour.
