@@ -124,11 +124,10 @@ describe("sampling", () => {
   });
 
   it("gives the same text for the same seed beside other calls", async () => {
-    // Kernels round differently for other batch sizes, by about 1e-5; a narrow choice of tokens keeps that from mattering.
-    const narrow = { temperature: 0.7, topK: 10, maxNewTokens: 20, seed: 7 };
-    const alone = await llm.generate("Tell me a short joke.", narrow);
+    const sampled = { temperature: 1.2, maxNewTokens: 40, seed: 7 };
+    const alone = await llm.generate("Tell me a short joke.", sampled);
     const [together] = await Promise.all([
-      llm.generate("Tell me a short joke.", narrow),
+      llm.generate("Tell me a short joke.", sampled),
       llm.generate("Describe a sunset.", { ...options, seed: 8 }),
       llm.generate("What is 2+2?"),
     ]);

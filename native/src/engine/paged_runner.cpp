@@ -13,8 +13,18 @@ namespace {
 constexpr uint64_t kShareOfFreeMemory = 4;
 constexpr uint64_t kContexts = 4;
 constexpr uint64_t kUnknownContext = 32768;
-// Idle blocks kept for later prefixes before new memory is taken; beyond it the longest unused are overwritten.
-constexpr uint64_t kIdleBytes = 128ull << 20;
+uint64_t blocks_of_context(const KvLimits& limits, size_t block_size) {
+    const uint64_t context = limits.context_length > 0 ? limits.context_length : kUnknownContext;
+    return (context + block_size - 1) / block_size;
+}
+
+/// Idle blocks kept for later prefixes before new memory is taken; beyond it the longest unused are overwritten. A limit that the
+/// user set may be used up; a planned one is kept to what requests need and one full context of remembered text.
+size_t idle_blocks(const KvLimits& limits, size_t blocks, size_t block_size) {
+    if (!limits.prefix_caching) return 0;
+    if (limits.tokens > 0 || limits.bytes > 0) return blocks;
+    return static_cast<size_t>(std::min<uint64_t>(blocks, blocks_of_context(limits, block_size)));
+}
 
 size_t plan_blocks(const KvLimits& limits, uint64_t block_bytes, size_t block_size) {
     if (limits.tokens > 0) return static_cast<size_t>((limits.tokens + block_size - 1) / block_size);
@@ -28,8 +38,7 @@ size_t plan_blocks(const KvLimits& limits, uint64_t block_bytes, size_t block_si
         }
         return blocks;
     }
-    const uint64_t context = limits.context_length > 0 ? limits.context_length : kUnknownContext;
-    const uint64_t wanted = kContexts * ((context + block_size - 1) / block_size);
+    const uint64_t wanted = kContexts * blocks_of_context(limits, block_size);
     const uint64_t affordable = read_system_info().available_memory / kShareOfFreeMemory / block_bytes;
     return static_cast<size_t>(std::max<uint64_t>(std::min(wanted, affordable), 16));
 }
@@ -48,8 +57,7 @@ PagedRunner::PagedRunner(std::shared_ptr<LanguageModel> model, const KvLimits& l
     arena_ = std::make_unique<KvArena>(model_->compiled, model_->device);
     const size_t blocks = plan_blocks(limits, arena_->bytes_per_block(), arena_->block_size());
     arena_->set_max_blocks(blocks);
-    pool_ = std::make_unique<BlockPool>(arena_->block_size(), blocks, limits.prefix_caching ? kIdleBytes / arena_->bytes_per_block() : 0,
-                                        limits.prefix_caching, [this](size_t count) { return arena_->grow(request_, count); });
+    pool_ = std::make_unique<BlockPool>(arena_->block_size(), blocks, idle_blocks(limits, blocks, arena_->block_size()), limits.prefix_caching, [this](size_t count) { return arena_->grow(request_, count); });
     has_position_ids_ = model_->has_input("position_ids");
     has_token_types_ = model_->has_input("token_type_ids");
 }
