@@ -1,0 +1,63 @@
+// Installs what the benchmarks compare with, at pinned versions, into git-ignored folders:
+//   node bench/setup.mjs [--no-ir]
+// openvino_genai (a Python venv), node-llama-cpp, and an IR folder exported by optimum-intel.
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import path from "node:path";
+import { withLock } from "../scripts/lib/lock.mjs";
+import { demoModel } from "../scripts/lib/models.mjs";
+import { inRoot } from "../scripts/lib/paths.mjs";
+import { main, run, SetupError } from "../scripts/lib/process.mjs";
+import { stampMatches, writeAtomic, writeStamp } from "../scripts/lib/stamp.mjs";
+import { step } from "../scripts/lib/step.mjs";
+import { build, fetchModels } from "../scripts/lib/tasks.mjs";
+import { irFolder, irIsPresent, LLAMA_VERSION, llamaDir, llamaEntry, python, venvDir } from "./lib/peers.mjs";
+
+const PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--only-binary=:all:", "--quiet"];
+
+/** Installs the requirements of these files, unless they are there already. */
+async function installPython(name, files) {
+  const requirements = files.map((file) => readFileSync(inRoot("bench", file), "utf8"));
+  const stamp = path.join(venvDir, `.${name}.json`);
+  if (existsSync(python) && stampMatches(stamp, requirements)) return false;
+  if (!existsSync(python)) {
+    rmSync(venvDir, { recursive: true, force: true });
+    await run("python3", ["-m", "venv", venvDir]);
+  }
+  await run(python, [...PIP, ...files.flatMap((file) => ["--requirement", inRoot("bench", file)])]);
+  // optimum-intel asks for torchvision, whose build may not fit a CPU-only torch; text models do without it.
+  if (name === "export") await run(python, ["-m", "pip", "uninstall", "--quiet", "--yes", "torchvision"]);
+  writeStamp(stamp, requirements);
+  return true;
+}
+
+async function installLlama() {
+  const manifest = { name: "bench-peer", private: true, dependencies: { "node-llama-cpp": LLAMA_VERSION } };
+  const stamp = path.join(llamaDir, ".installed.json");
+  if (existsSync(llamaEntry()) && stampMatches(stamp, manifest)) return;
+  mkdirSync(llamaDir, { recursive: true });
+  writeAtomic(path.join(llamaDir, "package.json"), JSON.stringify(manifest));
+  // Its install script looks for GPUs and may build from source; the CPU binary ships in a package of its own.
+  await run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: llamaDir });
+  writeStamp(stamp, manifest);
+}
+
+async function makeIr() {
+  await step("Installing optimum-intel (large: it needs torch)", () =>
+    installPython("export", ["requirements.txt", "requirements-export.txt"]),
+  );
+  await step("Exporting the IR folder", () => run(python, [inRoot("bench", "make-ir.py"), demoModel, irFolder]));
+  if (!irIsPresent()) throw new SetupError(`The export left no model in ${irFolder}.`);
+}
+
+/** Makes everything that is missing. */
+export async function setUpBench({ withIr = true } = {}) {
+  await build();
+  await fetchModels(["smollm2"]);
+  await step("Installing openvino_genai", () => installPython("genai", ["requirements.txt"]));
+  await step(`Installing node-llama-cpp ${LLAMA_VERSION}`, installLlama);
+  if (withIr && !irIsPresent()) await makeIr();
+}
+
+if (process.argv[1] === import.meta.filename) {
+  await main(() => withLock(() => setUpBench({ withIr: !process.argv.includes("--no-ir") })));
+}
