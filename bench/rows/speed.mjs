@@ -57,12 +57,12 @@ const PLANS = {
       ["pergola-int8", "genai"],
     ],
     short: [
-      ["pergola", "genai"],
+      ["pergola", "genai", { atMost: 1 }],
       ["pergola", "genai-exact"],
       ["pergola-bf16", "genai"],
     ],
     long: [
-      ["pergola", "genai"],
+      ["pergola", "genai", { atMost: 1 }],
       ["pergola", "genai-exact"],
       ["pergola-bf16", "genai"],
     ],
