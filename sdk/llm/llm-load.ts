@@ -1,5 +1,6 @@
 import { abortReason, throwIfAborted } from "../core/abort.js";
 import { checkDevice } from "../core/devices.js";
+import { UnsupportedError } from "../core/errors.js";
 import { layerOfGenerationConfig } from "../core/generation-options.js";
 import { resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
 import { getNative } from "../core/native.js";
@@ -28,7 +29,8 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
   const progress = new LoadProgressReporter(options.onProgress);
   const native = getNative();
   // Before any file is touched: a wrong device must not cost a download or a long read.
-  checkDevice(resolved.device, await native.listDevices());
+  // Listing starts the GPU and NPU plugins, which costs time and memory; the CPU is always there.
+  if (resolved.device !== "CPU") checkDevice(resolved.device, await native.listDevices());
   throwIfAborted(signal);
 
   progress.report("files", 0);
@@ -62,7 +64,12 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
       cacheFolder: cache.folder,
       stopTokenIds: [...new Set([...facts.eosTokenIds, ...tokenizer.stopIds])],
       configLayer: config.layer,
-      notes: [...config.notes, ...(cache.warning === undefined ? [] : [cache.warning]), ...fallbackNote(generator)],
+      notes: [
+        ...facts.notes,
+        ...config.notes,
+        ...(cache.warning === undefined ? [] : [cache.warning]),
+        ...statefulNote(facts, generator),
+      ],
       loadMs: performance.now() - started,
     };
   } catch (error) {
@@ -88,8 +95,21 @@ async function readTextParts(
   return { tokenizer, template };
 }
 
-function fallbackNote({ info }: NativeGenerator): string[] {
-  return info.fallbackReason === "" ? [] : [`attention is stateful: ${info.fallbackReason}`];
+function statefulNote({ statefulReason }: ModelFacts, { info }: NativeGenerator): string[] {
+  const reason = info.fallbackReason || statefulReason;
+  return reason === "" ? [] : [`attention is stateful: ${reason}`];
+}
+
+/** The way of attention to ask the engine for: some models have only one that computes what they are. */
+function attentionFor(
+  { statefulReason }: ModelFacts,
+  { attention }: ResolvedLoadOptions,
+): NativeGeneratorOptions["attention"] {
+  if (statefulReason === "") return attention;
+  if (attention !== "paged") return "stateful";
+  throw new UnsupportedError(`attention must be "stateful" or "auto" for this model: ${statefulReason}.`, {
+    subject: "paged attention",
+  });
 }
 
 function generatorOptions(
@@ -98,8 +118,7 @@ function generatorOptions(
   options: ResolvedLoadOptions,
   cacheDir: string,
 ): NativeGeneratorOptions {
-  const { device, properties, attention, weights, kvCache, warmUp, prefixCaching, maxBatchTokens, maxBatchSequences } =
-    options;
+  const { device, properties, weights, kvCache, warmUp, prefixCaching, maxBatchTokens, maxBatchSequences } = options;
   return {
     source:
       source.kind === "ir"
@@ -107,7 +126,7 @@ function generatorOptions(
         : { kind: "gguf", files: source.gguf.files },
     device,
     properties,
-    attention,
+    attention: attentionFor(facts, options),
     weights,
     kvCache,
     contextLength: facts.contextLength,

@@ -1,10 +1,14 @@
 #include "blob_cache.hpp"
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <random>
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace pergola {
@@ -31,22 +35,35 @@ std::string BlobCache::path(const std::string& key) const {
     return (std::filesystem::path(folder_) / name).string();
 }
 
+BlobCache::Mapping::Mapping(const std::string& file) {
+    const int handle = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (handle < 0) throw std::ios_base::failure(file + " cannot be opened");
+    size_ = std::filesystem::file_size(file);
+    data_ = size_ > 0 ? mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, handle, 0) : MAP_FAILED;
+    ::close(handle);
+    if (data_ == MAP_FAILED) throw std::ios_base::failure(file + " cannot be mapped");
+}
+
+BlobCache::Mapping::~Mapping() { munmap(data_, size_); }
+
+void BlobCache::Mapping::drop_pages() const { madvise(data_, size_, MADV_DONTNEED); }
+
 std::unique_ptr<BlobCache::Blob> BlobCache::find(const std::string& key) const {
     if (folder_.empty()) return nullptr;
     try {
-        const std::string file = path(key);
-        std::ifstream in(file, std::ios::binary);
+        auto file = std::make_shared<Mapping>(path(key));
         Head head{};
-        if (!in.read(reinterpret_cast<char*>(&head), sizeof head) || !std::equal(kMagic, kMagic + 8, head.magic)) return nullptr;
-        if (head.key_size != key.size() || head.note_size > 65536) return nullptr;
-        std::string stored(head.key_size, '\0'), note(head.note_size, '\0');
-        in.read(stored.data(), static_cast<std::streamsize>(stored.size()));
-        in.read(note.data(), static_cast<std::streamsize>(note.size()));
-        if (!in || stored != key || std::filesystem::file_size(file) != head.payload_begin + head.payload_size) return nullptr;
+        if (file->size() < sizeof head) return nullptr;
+        std::memcpy(&head, file->data(), sizeof head);
+        if (!std::equal(kMagic, kMagic + 8, head.magic) || head.key_size != key.size() || head.note_size > 65536) return nullptr;
+        if (head.payload_begin < sizeof head + head.key_size + head.note_size || file->size() != head.payload_begin + head.payload_size) return nullptr;
+        const char* text = file->data() + sizeof head;
+        if (std::string_view(text, head.key_size) != key) return nullptr;
         auto blob = std::make_unique<Blob>();
-        blob->note = note;
-        blob->data = ov::read_tensor_data(std::filesystem::path(file), ov::element::u8, ov::PartialShape{static_cast<int64_t>(head.payload_size)},
-                                          head.payload_begin, true);
+        blob->note.assign(text + head.key_size, head.note_size);
+        // The runtime reads the blob only; its interface takes a mutable pointer.
+        blob->data = ov::Tensor(ov::element::u8, {head.payload_size}, const_cast<char*>(file->data() + head.payload_begin));
+        blob->file = std::move(file);
         return blob;
     } catch (const std::exception&) {
         return nullptr;

@@ -11,9 +11,27 @@ namespace pergola {
 /// is noticed. Files are written under a temporary name and renamed; a failure to write is not an error (the cache only saves time).
 class BlobCache {
 public:
+    /// A file mapped into memory, read-only.
+    class Mapping {
+    public:
+        explicit Mapping(const std::string& file);
+        ~Mapping();
+        Mapping(const Mapping&) = delete;
+        Mapping& operator=(const Mapping&) = delete;
+        const char* data() const { return static_cast<const char*>(data_); }
+        size_t size() const { return size_; }
+        /// Gives the pages back that were read so far; they come from the file again when they are needed again.
+        void drop_pages() const;
+
+    private:
+        void* data_ = nullptr;
+        size_t size_ = 0;
+    };
+
     struct Blob {
-        ov::Tensor data;   // mapped, not read
-        std::string note;  // what the writer wanted to remember beside the model
+        std::shared_ptr<Mapping> file;  // must outlive what was made from `data`
+        ov::Tensor data;                // a part of it, not copied
+        std::string note;               // what the writer wanted to remember beside the model
     };
 
     explicit BlobCache(std::string folder) : folder_(std::move(folder)) {}

@@ -31,6 +31,7 @@ std::vector<DeviceInfo> list_devices() {
 }
 
 void check_device(const std::string& device) {
+    if (device == "CPU") return;  // always there, and listing the others starts their plugins
     const auto available = core().get_available_devices();
     const auto exists = [&](std::string name) {
         // "-GPU" excludes a device in AUTO's list; "GPU.0" may be the only GPU, which the runtime then calls "GPU".

@@ -55,8 +55,8 @@ std::string runtime_reason(const std::string& what) {
         line = line.substr(first);
         // "Exception from src/...:123:", "Check '...' failed at src/...:45:" only name places inside the runtime.
         if (line.rfind("Exception from ", 0) == 0) continue;
-        const size_t place = line.find(" failed at src/");
-        if (place != std::string::npos) line = line.substr(0, place) + " failed";
+        const size_t place = line.find(" failed at ");
+        if (place != std::string::npos && line.find(".cpp:", place) != std::string::npos) line = line.substr(0, place) + " failed";
         if (!result.empty()) result += "; ";
         result += line;
     }

@@ -68,6 +68,7 @@ Generator::Generator(const GeneratorOptions& options, const LoadControl& control
         control.enter(LoadStage::WarmUp);
         const auto start = Clock::now();
         warm_up();
+        model_->drop_load_memory();
         info_.timings.warm_up_ms = milliseconds(start, Clock::now());
     }
     control.check();

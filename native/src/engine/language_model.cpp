@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "blob_cache.hpp"
+#include <malloc.h>
+
 #include "core_registry.hpp"
 #include "error.hpp"
 #include "paged_import.hpp"
@@ -29,7 +30,17 @@ ov::AnyMap effective_properties(const LanguageModelOptions& options) {
         // what it says depends on what else is in the batch (docs/performance.md has the figures).
         prefer("INFERENCE_PRECISION_HINT", "f32");
         prefer("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0");
-        prefer("KV_CACHE_PRECISION", "f32");
+        // The plugin's attention takes keys in the precision it computes in, or narrower ones.
+        const std::string precision = properties.at("INFERENCE_PRECISION_HINT").as<std::string>();
+        const bool narrow = precision == "bf16" || precision == "f16";
+        if (options.kv_precision == (narrow ? "f32" : "bf16")) {
+            EngineError error(ErrorCode::Option, "kvCache.precision \"" + options.kv_precision + "\" does not go with computing in " + precision + " on " +
+                                                     options.device + "; use " + (narrow ? "\"" + precision + "\" or \"u8\"" : "\"f32\", \"f16\" or \"u8\"") +
+                                                     ", or another INFERENCE_PRECISION_HINT in properties");
+            error.subject = "kvCache.precision";
+            throw error;
+        }
+        prefer("KV_CACHE_PRECISION", narrow ? precision : std::string("f32"));
     }
     if (!options.kv_precision.empty()) properties["KV_CACHE_PRECISION"] = options.kv_precision;
     return properties;
@@ -117,6 +128,7 @@ std::shared_ptr<LanguageModel> load(const LanguageModelOptions& options, const o
             std::call_once(readable, [] { enable_paged_import(core()); });
             try {
                 result->compiled = core().import_model(blob->data, options.device, properties);
+                result->blob = blob->file;
                 result->fallback_reason = blob->note;
                 result->from_cache = true;
             } catch (const std::exception&) {
@@ -155,6 +167,13 @@ void LoadControl::check() const {
 bool LanguageModel::has_input(const std::string& name) const {
     const auto& inputs = compiled.inputs();
     return std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input.get_names().count(name) > 0; });
+}
+
+void LanguageModel::drop_load_memory() const {
+    if (blob) blob->drop_pages();
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 std::shared_ptr<LanguageModel> open_language_model(const LanguageModelOptions& options, const LoadControl& control, bool& shared) {

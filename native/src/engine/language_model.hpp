@@ -6,6 +6,7 @@
 #include <openvino/openvino.hpp>
 #include <string>
 
+#include "blob_cache.hpp"
 #include "model_source.hpp"
 
 namespace pergola {
@@ -39,6 +40,7 @@ struct LoadTimings {
 
 /// A compiled decoder-only language model: `input_ids` to `logits`, with keys and values either in paged inputs or in model state.
 struct LanguageModel {
+    std::shared_ptr<BlobCache::Mapping> blob;  // what `compiled` was imported from; declared first, so it goes last
     ov::CompiledModel compiled;
     std::string device;
     bool paged = false;
@@ -49,6 +51,8 @@ struct LanguageModel {
     LoadTimings timings;
 
     bool has_input(const std::string& name) const;
+    /// Gives memory back that only loading needed. After the first inference, when kernels have packed their weights.
+    void drop_load_memory() const;
 };
 
 /// Opens a model, from the compile cache where it holds this (files, device, properties, runtime version, our version), shared with

@@ -13,17 +13,14 @@ namespace {
 constexpr uint64_t kShareOfFreeMemory = 4;
 constexpr uint64_t kContexts = 4;
 constexpr uint64_t kUnknownContext = 32768;
-uint64_t blocks_of_context(const KvLimits& limits, size_t block_size) {
-    const uint64_t context = limits.context_length > 0 ? limits.context_length : kUnknownContext;
-    return (context + block_size - 1) / block_size;
-}
+constexpr size_t kIdleTokens = 2048;
 
 /// Idle blocks kept for later prefixes before new memory is taken; beyond it the longest unused are overwritten. A limit that the
-/// user set may be used up; a planned one is kept to what requests need and one full context of remembered text.
+/// user set may be used up; a planned one is kept to what requests need at once and some remembered text, so that memory stays flat.
 size_t idle_blocks(const KvLimits& limits, size_t blocks, size_t block_size) {
     if (!limits.prefix_caching) return 0;
     if (limits.tokens > 0 || limits.bytes > 0) return blocks;
-    return static_cast<size_t>(std::min<uint64_t>(blocks, blocks_of_context(limits, block_size)));
+    return std::min(blocks, kIdleTokens / block_size);
 }
 
 size_t plan_blocks(const KvLimits& limits, uint64_t block_bytes, size_t block_size) {
@@ -38,7 +35,8 @@ size_t plan_blocks(const KvLimits& limits, uint64_t block_bytes, size_t block_si
         }
         return blocks;
     }
-    const uint64_t wanted = kContexts * blocks_of_context(limits, block_size);
+    const uint64_t context = limits.context_length > 0 ? limits.context_length : kUnknownContext;
+    const uint64_t wanted = kContexts * ((context + block_size - 1) / block_size);
     const uint64_t affordable = read_system_info().available_memory / kShareOfFreeMemory / block_bytes;
     return static_cast<size_t>(std::max<uint64_t>(std::min(wanted, affordable), 16));
 }
