@@ -51,6 +51,7 @@ public:
         }
         shared = false;
         auto object = load();
+        std::lock_guard<std::mutex> lock_for_sweep(mutex_);  // another caller's sweep looks at all objects
         slot->object = object;
         return object;
     }
