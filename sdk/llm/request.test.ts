@@ -25,7 +25,15 @@ function plan(
   context = 100,
 ) {
   const model = {
-    facts: { architecture: "llama", contextLength: context, eosTokenIds: [2], generationConfig: {}, modelKey: "" },
+    facts: {
+      architecture: "llama",
+      contextLength: context,
+      eosTokenIds: [2],
+      generationConfig: {},
+      statefulReason: "",
+      notes: [],
+      modelKey: "",
+    },
     stopTokenIds: [2, 9],
     generator: { info: { ...INFO, ...info } },
   };

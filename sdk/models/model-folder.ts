@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { GgufMetadata } from "./gguf-file.js";
+import type { GgufFile } from "./gguf-file.js";
+import { checkGgufSupport } from "./gguf-support.js";
 import { readJsonObject } from "./json-file.js";
 import type { ModelSource } from "./resolve.js";
 
@@ -15,6 +16,10 @@ export interface ModelFacts {
   eosTokenIds: number[];
   /** `generation_config.json`; empty for GGUF and where there is none. */
   generationConfig: Record<string, unknown>;
+  /** Why the keys and values must be kept in the model's state; empty where any way of attention will do. */
+  statefulReason: string;
+  /** What a user may not expect; for `explain()`. */
+  notes: string[];
   /** Changes whenever a model file does: made of paths, sizes and times of change. */
   modelKey: string;
 }
@@ -29,10 +34,11 @@ const TEXT_PARTS = ["text_config", "language_config", "llm_config"];
  * Reads what the runtime needs to know about a model.
  *
  * @throws ModelError naming a file that is not valid
+ * @throws UnsupportedError for a GGUF whose architecture or tensor types the runtime cannot compute
  */
 export async function readModelFacts(source: ModelSource): Promise<ModelFacts> {
   if (source.kind === "gguf") {
-    return { ...factsOfGguf(source.gguf.metadata), generationConfig: {}, modelKey: await keyOf(source.gguf.files) };
+    return { ...factsOfGguf(source.gguf), generationConfig: {}, modelKey: await keyOf(source.gguf.files) };
   }
   const config = (await readJsonObject(join(source.path, "config.json"))) ?? {};
   const generationConfig = (await readJsonObject(join(source.path, "generation_config.json"))) ?? {};
@@ -41,18 +47,24 @@ export async function readModelFacts(source: ModelSource): Promise<ModelFacts> {
     contextLength: contextLengthOf(config),
     eosTokenIds: [...new Set([...idsOf(generationConfig["eos_token_id"]), ...idsOf(inText(config, "eos_token_id"))])],
     generationConfig,
+    statefulReason: "",
+    notes: [],
     modelKey: await keyOf([source.xml, source.bin]),
   };
 }
 
-function factsOfGguf(metadata: GgufMetadata): Pick<ModelFacts, "architecture" | "contextLength" | "eosTokenIds"> {
+function factsOfGguf(gguf: GgufFile): Omit<ModelFacts, "generationConfig" | "modelKey"> {
+  const { metadata } = gguf;
   const architecture = metadata.string("general.architecture") ?? "";
+  const { contextLimit, statefulReason, notes } = checkGgufSupport(gguf);
   return {
     architecture,
-    contextLength: metadata.number(`${architecture}.context_length`) ?? 0,
+    contextLength: contextLimit || (metadata.number(`${architecture}.context_length`) ?? 0),
     eosTokenIds: ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"].flatMap(
       (key) => idsOf(metadata.number(key)),
     ),
+    statefulReason,
+    notes,
   };
 }
 

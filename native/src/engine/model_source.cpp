@@ -1,6 +1,8 @@
 #include "model_source.hpp"
 
+#include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <openvino/frontend/extension/decoder_transformation.hpp>
 #include <openvino/frontend/gguf/adapt_to_genai.hpp>
 #include <openvino/frontend/gguf/make_stateful.hpp>
@@ -9,11 +11,19 @@
 #include "core_registry.hpp"
 #include "error.hpp"
 #include "gguf_merge.hpp"
+#include "gguf_repairs.hpp"
 
 namespace pergola {
 namespace {
 
+/// Without it the front end rounds the minimum of every Q4_K block, which changes a model's answers.
+void ask_for_exact_weights() {
+    static std::once_flag once;
+    std::call_once(once, [] { setenv("OV_GGUF_Q4_K_ZP_F16", "1", 0); });
+}
+
 std::shared_ptr<ov::Model> convert_gguf(const std::string& path) {
+    ask_for_exact_weights();
     // The GGUF front end is not in the list that read_model searches, so it is asked for by name.
     ov::frontend::FrontEndManager manager;
     auto front_end = manager.load_by_framework("gguf");
@@ -23,6 +33,7 @@ std::shared_ptr<ov::Model> convert_gguf(const std::string& path) {
     ov::pass::Manager passes;
     passes.register_pass<ov::frontend::gguf::pass::AdaptToGenAI>();
     passes.run_passes(model);
+    repair_gguf_graph(model, {path});
     return model;
 }
 
