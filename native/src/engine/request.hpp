@@ -79,4 +79,25 @@ struct Request {
     }
 };
 
+inline Event event_of(Event::Type type, const Request& request) {
+    Event event;
+    event.type = type;
+    event.request = request.id;
+    return event;
+}
+
+inline Event end_event(const Request& request, EndReason reason, int64_t stop_token = -1) {
+    Event event = event_of(Event::Type::End, request);
+    event.reason = reason;
+    event.stop_token = stop_token;
+    event.timings = request.timings();
+    return event;
+}
+
+inline Event error_event(const Request& request, std::exception_ptr error) {
+    Event event = event_of(Event::Type::Error, request);
+    event.error = error;
+    return event;
+}
+
 }  // namespace pergola
