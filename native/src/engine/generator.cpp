@@ -18,7 +18,7 @@ std::unique_ptr<KvRunner> make_runner(const std::shared_ptr<LanguageModel>& mode
     }
     auto runner = std::make_unique<StatefulRunner>(model, limits);
     info.kv_bytes_per_token = runner->bytes_per_token();
-    info.kv_precision = model->compiled.get_property("KV_CACHE_PRECISION").as<std::string>();
+    info.kv_precision = model->kv_precision;
     return runner;
 }
 

@@ -118,6 +118,7 @@ std::shared_ptr<LanguageModel> load(const LanguageModelOptions& options, const o
                                     const LoadControl& control) {
     auto result = std::make_shared<LanguageModel>();
     result->device = options.device;
+    if (const auto found = properties.find("KV_CACHE_PRECISION"); found != properties.end()) result->kv_precision = found->second.as<std::string>();
     const BlobCache cache(options.cache_dir);
     try {
         control.check();

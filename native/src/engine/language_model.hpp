@@ -46,6 +46,7 @@ struct LanguageModel {
     bool paged = false;
     bool gathers_rows = false;
     size_t vocab_size = 0;
+    std::string kv_precision;  // as asked of the plugin; "" = its own choice
     bool from_cache = false;
     std::string fallback_reason;
     LoadTimings timings;
