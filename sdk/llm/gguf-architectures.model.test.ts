@@ -1,3 +1,6 @@
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { UnsupportedError } from "../core/errors.js";
 import { ggufGoldens, tinyGguf, type GgufGoldenRun } from "../testing/gguf-fixtures.js";
@@ -65,6 +68,18 @@ it("LongRoPE limits the context to the length that its short factors are for", a
   await using llm = await load("phi3-longrope");
   expect(llm.info.maxRequestTokens).toBe(1024);
   expect(llm.explain().notes.join()).toMatch(/limited to 1024 of 2048 tokens/);
+});
+
+it("a file without .gguf at its end, as the Hugging Face cache names them, is the same model", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "pergola-blob-"));
+  try {
+    const blob = join(folder, "deadbeef");
+    await copyFile(tinyGguf("qwen3"), blob);
+    await using llm = await LLMPipeline.load(blob, { cache: false });
+    await expectGolden(llm, goldens["qwen3"]!, 1e-4);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 describe("tensor types", () => {

@@ -47,6 +47,11 @@ describe("a small KV cache", () => {
     await expectSound(llm);
   });
 
+  it.each([{ bytes: 1e15 }, { tokens: 1e12 }])("may be allowed more than the machine has: %j", async (limit) => {
+    await using llm = await LLMPipeline.load(tinyIr("llama"), { ...F32, kvCache: { ...limit, precision: "f32" } });
+    await expectSound(llm);
+  });
+
   it("makes requests wait or compute again, with the same answers", async () => {
     await using llm = await LLMPipeline.load(tinyIr("llama"), { ...F32, kvCache: { tokens: 64, precision: "f32" } });
     const results = await llm.generate(Array<string>(6).fill(golden.prompt!), RAW);

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { access, mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import envPaths from "env-paths";
 
 /** Where compiled models are kept. */
@@ -27,12 +27,27 @@ export async function resolveCache(
   const chosen = typeof option === "string" ? option : override || defaultCacheFolder();
   const folder = chosen.startsWith("~/") ? join(homedir(), chosen.slice(2)) : resolve(chosen);
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     await access(folder, constants.W_OK);
     return { folder };
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
     return { folder: "", warning: `No compile cache: the folder ${folder} cannot be written (${reason}).` };
+  }
+}
+
+/** `mkdir` with `recursive` never returns below folders in which nothing can be made, such as `/proc`; this throws. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return;
+    if (code !== "ENOENT" || dirname(folder) === folder) throw error;
+    await makeFolder(dirname(folder));
+    await mkdir(folder).catch((again: NodeJS.ErrnoException) => {
+      if (again.code !== "EEXIST") throw again;
+    });
   }
 }
 

@@ -111,6 +111,12 @@ describe("resolveCache", () => {
     expect(await resolveCache(false, join(root, "override"))).toEqual({ folder: "" });
   });
 
+  it("does not hang where nothing can be made", async () => {
+    const result = await resolveCache("/proc/pergola/cache");
+    expect(result.folder).toBe("");
+    expect(result.warning).toMatch(/proc.pergola.cache cannot be written/);
+  });
+
   it("goes without, and says why, where the folder cannot be made", async () => {
     await mkdir(root, { recursive: true });
     await writeFile(join(root, "file"), "x");

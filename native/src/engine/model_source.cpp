@@ -22,6 +22,29 @@ void ask_for_exact_weights() {
     std::call_once(once, [] { setenv("OV_GGUF_Q4_K_ZP_F16", "1", 0); });
 }
 
+/// The front end only takes names that end in ".gguf"; a blob of the Hugging Face cache has none. Others are read through a link.
+class NamedGguf {
+public:
+    explicit NamedGguf(const std::string& path) : path_(path) {
+        if (std::filesystem::path(path).extension() == ".gguf") return;
+        std::string folder = (std::filesystem::temp_directory_path() / "pergola-XXXXXX").string();
+        if (!mkdtemp(folder.data())) throw EngineError::model(path, path + " does not end in .gguf, and no link can be made in " + folder);
+        folder_ = folder;
+        path_ = folder + "/model.gguf";
+        std::filesystem::create_symlink(std::filesystem::absolute(path), path_);
+    }
+    ~NamedGguf() {
+        std::error_code ignored;
+        if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+    }
+    NamedGguf(const NamedGguf&) = delete;
+    NamedGguf& operator=(const NamedGguf&) = delete;
+    const std::string& path() const { return path_; }
+
+private:
+    std::string path_, folder_;
+};
+
 std::shared_ptr<ov::Model> convert_gguf(const std::string& path) {
     ask_for_exact_weights();
     // The GGUF front end is not in the list that read_model searches, so it is asked for by name.
@@ -51,7 +74,7 @@ std::shared_ptr<ov::Model> read_ir(const ModelSource& source) {
 std::shared_ptr<ov::Model> read_gguf(const ModelSource& source, const std::string& scratch_folder) {
     const std::string& named = source.main_file();
     try {
-        if (source.shards.size() == 1) return convert_gguf(named);
+        if (source.shards.size() == 1) return convert_gguf(NamedGguf(named).path());
         const MergedGguf merged(source.shards, scratch_folder);
         return convert_gguf(merged.path());
     } catch (const EngineError&) {

@@ -24,9 +24,11 @@ size_t idle_blocks(const KvLimits& limits, size_t blocks, size_t block_size) {
 }
 
 size_t plan_blocks(const KvLimits& limits, uint64_t block_bytes, size_t block_size) {
-    if (limits.tokens > 0) return static_cast<size_t>((limits.tokens + block_size - 1) / block_size);
+    // A limit beyond the machine's memory is no limit; as an address range it could not even be reserved.
+    const uint64_t most = std::max<uint64_t>(read_system_info().total_memory / block_bytes, 1);
+    if (limits.tokens > 0) return static_cast<size_t>(std::min(limits.tokens / block_size + (limits.tokens % block_size > 0), most));
     if (limits.bytes > 0) {
-        const auto blocks = static_cast<size_t>(limits.bytes / block_bytes);
+        const auto blocks = static_cast<size_t>(std::min(limits.bytes / block_bytes, most));
         if (blocks == 0) {
             EngineError error(ErrorCode::Option, "kvCache.bytes is " + std::to_string(limits.bytes) + ", less than one block of " +
                                                      std::to_string(block_size) + " tokens (" + std::to_string(block_bytes) + " bytes)");
