@@ -37,17 +37,15 @@ export async function resolveCache(
 }
 
 /** `mkdir` with `recursive` never returns below folders in which nothing can be made, such as `/proc`; this throws. */
-async function makeFolder(folder: string): Promise<void> {
+async function makeFolder(folder: string, withParents = true): Promise<void> {
   try {
     await mkdir(folder);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") return;
-    if (code !== "ENOENT" || dirname(folder) === folder) throw error;
+    if (code !== "ENOENT" || !withParents || dirname(folder) === folder) throw error;
     await makeFolder(dirname(folder));
-    await mkdir(folder).catch((again: NodeJS.ErrnoException) => {
-      if (again.code !== "EEXIST") throw again;
-    });
+    await makeFolder(folder, false);
   }
 }
 
