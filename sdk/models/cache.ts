@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { access, mkdir } from "node:fs/promises";
+import { access, mkdir, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import envPaths from "env-paths";
@@ -42,7 +42,7 @@ async function makeFolder(folder: string, withParents = true): Promise<void> {
     await mkdir(folder);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST") return;
+    if (code === "EEXIST" && (await stat(folder)).isDirectory()) return;
     if (code !== "ENOENT" || !withParents || dirname(folder) === folder) throw error;
     await makeFolder(dirname(folder));
     await makeFolder(folder, false);

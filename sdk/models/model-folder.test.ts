@@ -123,5 +123,6 @@ describe("resolveCache", () => {
     const result = await resolveCache(join(root, "file", "cache"));
     expect(result.folder).toBe("");
     expect(result.warning).toMatch(/No compile cache: .*file.cache cannot be written/);
+    expect((await resolveCache(join(root, "file"))).warning).toMatch(/file cannot be written \(EEXIST\)/);
   });
 });
