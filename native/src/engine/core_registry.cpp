@@ -61,7 +61,7 @@ void check_device(const std::string& device) {
         }
 }
 
-void rethrow_load_error(const std::string& device, const std::string& file) {
+void rethrow_load_error(const std::string& device, const std::string& file, const std::string& properties) {
     try {
         throw;
     } catch (const EngineError&) {
@@ -73,7 +73,8 @@ void rethrow_load_error(const std::string& device, const std::string& file) {
         // The plugin refused: with another device (or without the property) the same files may work.
         if (reason.find("roperty") != std::string::npos)
             throw EngineError::device(device, device + " refused the model's properties: " + reason, core().get_available_devices());
-        throw EngineError::model(file, file + " could not be loaded on " + device + ": " + reason);
+        const std::string with = properties.empty() ? "" : " with the properties " + properties;
+        throw EngineError::model(file, file + " could not be loaded on " + device + with + ": " + reason);
     } catch (...) {
         throw EngineError(ErrorCode::Native, "unknown failure while loading " + file + " on " + device);
     }

@@ -23,8 +23,9 @@ std::vector<DeviceInfo> list_devices();
 /// Throws `device` when `device` (or a part of `AUTO:...`, `HETERO:...`) names something that is not there.
 void check_device(const std::string& device);
 
-/// Turns whatever is being handled in a `catch (...)` of a load on `device` into an EngineError.
-[[noreturn]] void rethrow_load_error(const std::string& device, const std::string& file);
+/// Turns whatever is being handled in a `catch (...)` of a load on `device` into an EngineError. `properties`: what the caller set
+/// ("" = nothing), told in the message, because a bad value is not always named by the runtime.
+[[noreturn]] void rethrow_load_error(const std::string& device, const std::string& file, const std::string& properties = "");
 
 /// Opened things shared between users by key and dropped when the last user is gone. A second caller with the same key
 /// waits for the first one's load instead of repeating it; a failed load is not remembered.

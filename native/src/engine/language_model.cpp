@@ -14,7 +14,7 @@ namespace pergola {
 namespace {
 
 // Part of the blob's key: raise it when transforms.cpp or the choice of properties changes what is compiled.
-constexpr const char* kGraphVersion = "3";
+constexpr const char* kGraphVersion = "4";
 constexpr size_t kInt8GroupSize = 64;
 
 using Clock = std::chrono::steady_clock;
@@ -150,7 +150,7 @@ std::shared_ptr<LanguageModel> load(const LanguageModelOptions& options, const o
         control.check();
         return result;
     } catch (...) {
-        rethrow_load_error(options.device, options.source.main_file());
+        rethrow_load_error(options.device, options.source.main_file(), describe(options.properties));
     }
 }
 
