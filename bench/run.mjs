@@ -41,7 +41,7 @@ const GROUPS = {
 const FULL = { rounds: 7, batchRounds: 5, loadRounds: 5, tokens: 96, goldenCount: Infinity, requests: 500 };
 const QUICK = { rounds: 1, batchRounds: 1, loadRounds: 1, tokens: 24, goldenCount: 4, requests: 100 };
 
-const USAGE = `Usage: npm run bench -- [--quick] [--only NAME ...] [--format gguf|ir ...] [--no-setup]
+const USAGE = `Usage: npm run bench -- [--quick] [--only NAME ...] [--format gguf|ir ...] [--rounds N] [--no-setup]
 Names: ${Object.keys(GROUPS).join(", ")}`;
 
 function readArguments() {
@@ -49,6 +49,7 @@ function readArguments() {
     quick: { type: "boolean", default: false },
     only: { type: "string", multiple: true, default: Object.keys(GROUPS) },
     format: { type: "string", multiple: true, default: ["gguf", "ir"] },
+    rounds: { type: "string" },
     "no-setup": { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   };
@@ -61,7 +62,10 @@ function readArguments() {
       ...formats.filter((format) => !["gguf", "ir"].includes(format)),
     ];
     if (wrong.length > 0) throw new Error(`There is no ${wrong.join(", ")}.`);
-    return { ...values, names, formats };
+    const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
+    if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))
+      throw new Error("--rounds needs a number from 1.");
+    return { ...values, names, formats, rounds };
   } catch (error) {
     throw new SetupError(`${error.message}\n${USAGE}`);
   }
@@ -72,11 +76,12 @@ function say(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text.slice(0, width - 1)}`);
 }
 
-async function measure({ quick, names, formats }, contestants) {
+async function measure({ quick, names, formats, rounds }, contestants) {
   const summaries = {};
   const summary = (id) => (summaries[id] ??= {});
   const prompts = await PromptMaker.create(await contestants.get("gguf:pergola"));
   const context = { contestants, prompts, formats, summary, ...(quick ? QUICK : FULL) };
+  if (rounds !== undefined) Object.assign(context, { rounds, batchRounds: rounds, loadRounds: rounds });
   const rows = [];
   const samples = {};
   const failures = [];
