@@ -125,6 +125,27 @@ TEST(transforms, "projections of one input become one MatMul, with the same logi
     }
 }
 
+TEST(transforms, "one MatMul's f16 weights keep the note that they are to stay f16") {
+    const auto notes = [](const std::shared_ptr<ov::Model>& model) {
+        size_t without = 0, with = 0;
+        for (const auto& node : model->get_ops()) {
+            if (!ov::is_type<ov::op::v0::MatMul>(node) || !ov::is_type<ov::op::v0::Convert>(node->get_input_node_ptr(1))) continue;
+            const auto& info = node->get_input_node_ptr(1)->get_rt_info();
+            const bool kept = std::any_of(info.begin(), info.end(), [](const auto& entry) { return entry.first.rfind("decompression", 0) == 0; });
+            ++(kept ? with : without);
+        }
+        return std::make_pair(with, without);
+    };
+    const auto model = read_fixture("llama");
+    const auto before = notes(model);
+    CHECK(before.first > 0);
+    const auto unmarked = before.second;  // the frequencies of the rotation
+    REQUIRE_EQ(fuse_projections(model), 6u);
+    CHECK(notes(model).first > 0);
+    CHECK(notes(model).first < before.first);
+    CHECK_EQ(notes(model).second, unmarked);
+}
+
 TEST(transforms, "a GGUF's rotations of pairs become rotations of halves, with the same logits") {
     ScratchFolder folder;
     write_file(folder.file("model.gguf"), tiny_gguf().file());

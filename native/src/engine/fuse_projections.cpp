@@ -86,7 +86,11 @@ NodePtr merged(const Outputs& parts, const std::vector<size_t>& rows, int depth 
         if (!one) return nullptr;
         arguments.push_back(one);
     }
-    return first->clone_with_new_inputs(arguments);
+    const NodePtr whole = first->clone_with_new_inputs(arguments);
+    // Without its notes ("decompression") a Convert of f16 weights would be folded to f32: twice the memory and traffic.
+    // That note is not one that ov::copy_runtime_info copies.
+    whole->get_rt_info() = first->get_rt_info();
+    return whole;
 }
 
 bool fuse(const std::vector<std::shared_ptr<ov::op::v0::MatMul>>& group) {

@@ -45,6 +45,7 @@ Generator::Generator(const GeneratorOptions& options, const LoadControl& control
     info_.max_request_tokens = context > 0 ? std::min<uint64_t>(context, info_.kv_capacity_tokens) : info_.kv_capacity_tokens;
     if (options.warm_up && !info_.shared) {
         control.enter(LoadStage::WarmUp);
+        model_->drop_load_memory();  // what was read so far, before kernels pack their own copies
         const auto start = Clock::now();
         warm_up();
         model_->drop_load_memory();
