@@ -60,8 +60,8 @@ Generator::~Generator() { close(); }
 
 void Generator::warm_up() {
     // Kernels are made at the first inference of each kind; the ids do not matter, so the prefix cache is not touched.
-    constexpr size_t kPrompt = 48;
-    constexpr size_t kSteps = 8;
+    constexpr size_t kPrompt = 16;
+    constexpr size_t kSteps = 3;
     if (info_.max_request_tokens < kPrompt + kSteps) return;
     const std::vector<int64_t> ids(kPrompt + kSteps, 0);
     runner_->attach(0, ids);

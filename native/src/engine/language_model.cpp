@@ -14,7 +14,7 @@ namespace pergola {
 namespace {
 
 // Part of the blob's key: raise it when transforms.cpp or the choice of properties changes what is compiled.
-constexpr const char* kGraphVersion = "5";
+constexpr const char* kGraphVersion = "6";
 constexpr size_t kInt8GroupSize = 64;
 
 using Clock = std::chrono::steady_clock;
