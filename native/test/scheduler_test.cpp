@@ -39,6 +39,7 @@ public:
         held_.erase(sequence);
         computed_.erase(sequence);
     }
+    void clear_cache() override {}
     bool has_slot() const override { return held_.size() < slots_; }
     std::vector<float*> run(const std::vector<Chunk>& chunks) override {
         std::map<uint64_t, int> seen;

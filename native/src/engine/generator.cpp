@@ -75,6 +75,7 @@ void Generator::warm_up() {
         }
     }
     runner_->release(0);
+    runner_->clear_cache();
 }
 
 void Generator::submit(uint64_t id, RequestInput input) {

@@ -38,6 +38,8 @@ public:
     virtual void commit(uint64_t sequence, const std::vector<int64_t>& tokens, size_t computed) = 0;
     /// Ends a sequence; what it computed may be kept for later prefixes.
     virtual void release(uint64_t sequence) = 0;
+    /// Forgets what ended sequences computed.
+    virtual void clear_cache() = 0;
     /// True when another sequence could be attached beside the present ones.
     virtual bool has_slot() const = 0;
     /// One inference. Returns one row of `vocab_size` logits for each chunk with `sample`, in order; valid until the next run, and

@@ -96,6 +96,11 @@ bool StatefulRunner::cut(Slot& slot, size_t length) {
     return true;
 }
 
+void StatefulRunner::clear_cache() {
+    for (auto& slot : slots_)
+        if (!slot.busy) reset(slot);
+}
+
 bool StatefulRunner::has_slot() const {
     return slots_.size() < max_slots_ || std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.busy; });
 }

@@ -20,6 +20,7 @@ public:
     bool reserve(uint64_t sequence, size_t tokens) override;
     void commit(uint64_t sequence, const std::vector<int64_t>& tokens, size_t computed) override;
     void release(uint64_t sequence) override;
+    void clear_cache() override;
     bool has_slot() const override;
     std::vector<float*> run(const std::vector<Chunk>& chunks) override;
     void interrupt() override;
