@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError } from "../core/errors.js";
 import type { GgufFile } from "../models/gguf-file.js";
-import { readJson } from "./tokenizer-json.js";
+import { readJsonObject } from "../models/json-file.js";
 
 /** Chat templates of a model by name (`default`, `tool_use`, ...), and the file they come from. */
 export interface TemplateSource {
@@ -24,7 +24,7 @@ export async function templateOfFolder(folder: string): Promise<TemplateSource |
   if (text !== undefined) return { templates: new Map([["default", text]]), file: jinja };
   for (const name of ["tokenizer_config.json", "chat_template.json"]) {
     const file = join(folder, name);
-    const templates = namedTemplates((await readJson(file))?.["chat_template"]);
+    const templates = namedTemplates((await readJsonObject(file))?.["chat_template"]);
     if (templates) return { templates, file };
   }
   return undefined;

@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError, UnsupportedError } from "../core/errors.js";
+import { readJsonObject } from "../models/json-file.js";
 import type {
   AddedTokenDefinition,
   BpeDefinition,
@@ -37,40 +37,16 @@ export interface TokenizerFiles {
 /** Reads `tokenizer.json` and what may stand beside it. @throws ModelError where it is missing or not JSON. */
 export async function readTokenizerFiles(folder: string): Promise<TokenizerFiles> {
   const file = join(folder, "tokenizer.json");
-  const tokenizer = await readJson(file);
+  const tokenizer = await readJsonObject(file);
   if (!tokenizer) {
     throw new ModelError(
       `${file} is missing: the model folder has no tokenizer. Copy tokenizer.json (and tokenizer_config.json) of the original model into it.`,
       { file },
     );
   }
-  const config = await readJson(join(folder, "tokenizer_config.json"));
-  const specialTokens = await readJson(join(folder, "special_tokens_map.json"));
+  const config = await readJsonObject(join(folder, "tokenizer_config.json"));
+  const specialTokens = await readJsonObject(join(folder, "special_tokens_map.json"));
   return { file, tokenizer, config, specialTokens };
-}
-
-/** A JSON object from a file; `undefined` where the file does not exist. */
-export async function readJson(file: string): Promise<JsonObject | undefined> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new ModelError(`${file} cannot be read: ${(cause as Error).message}.`, { file, cause });
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new ModelError(`${file} is not valid JSON (${(cause as Error).message}); it may be cut off.`, {
-      file,
-      cause,
-    });
-  }
-  if (value === null || typeof value !== "object" || Array.isArray(value)) {
-    throw new ModelError(`${file} should hold a JSON object.`, { file });
-  }
-  return value as JsonObject;
 }
 
 /** Turns the files of a model folder into a definition. @throws ModelError | UnsupportedError */
