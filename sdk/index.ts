@@ -42,3 +42,10 @@ export type {
   UserMessage,
 } from "./text/messages.js";
 export type { DecodeOptions, EncodeOptions } from "./text/tokenizer.js";
+export type { Transcript, TranscriptMetrics, TranscriptSegment, TranscriptWord } from "./whisper/transcript.js";
+export {
+  formatTranscript,
+  type SubtitleOptions,
+  type TranscriptFormat,
+  type WritableTranscript,
+} from "./whisper/writers/format-transcript.js";
