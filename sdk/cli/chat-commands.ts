@@ -1,7 +1,8 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { closest, distance } from "fastest-levenshtein";
 import type { Conversation } from "./chat-session.js";
 import { UsageError } from "./exit-codes.js";
+import { writeWhole } from "./write-file.js";
 
 /** What a line means for the conversation: something to answer, nothing more to do, or leaving. */
 export type NextStep = { kind: "answer"; text: string } | { kind: "done" } | { kind: "exit" };
@@ -28,10 +29,8 @@ function restart(conversation: Conversation, system: string | undefined): void {
   conversation.chat = conversation.llm.startChat(system === undefined ? {} : { system });
 }
 
-async function save({ chat }: Conversation, file: string): Promise<void> {
-  const temporary = `${file}.${process.pid}.tmp`;
-  await writeFile(temporary, `${JSON.stringify(chat, null, 2)}\n`);
-  await rename(temporary, file);
+function save({ chat }: Conversation, file: string): Promise<void> {
+  return writeWhole(file, `${JSON.stringify(chat, null, 2)}\n`);
 }
 
 const COMMANDS = new Map<string, SlashCommand>([

@@ -19,6 +19,17 @@ const FLAGS = new Map([
   ["kvCache.tokens", "--kv-cache-tokens"],
   ["kvCache.bytes", "--kv-cache-bytes"],
   ["properties", "--property"],
+  ["language", "--language"],
+  ["task", "--task"],
+  ["timestamps", "--timestamps"],
+  ["batchSize", "--batch-size"],
+  ["beamSize", "--beam-size"],
+  ["prompt", "--prompt"],
+  ["hotwords", "--hotwords"],
+  ["range", "--range"],
+  ["maxLineLength", "--max-line-length"],
+  ["maxLines", "--max-lines"],
+  ["highlightWords", "--highlight-words"],
 ]);
 
 /** The flag for an option path, if there is one. */
@@ -45,35 +56,54 @@ export function collect(text: string, previous: string[] | undefined): string[] 
   return [...(previous ?? []), text];
 }
 
-/** What the flags of {@link addLoadFlags} give. */
-export interface LoadFlags {
+/** What the flags of {@link addDeviceFlags} give. */
+export interface DeviceFlags {
   model: string;
   device?: string;
-  weights?: "file" | "int8";
-  attention?: "auto" | "paged" | "stateful";
-  kvCachePrecision?: "f32" | "f16" | "bf16" | "u8";
-  kvCacheTokens?: number;
-  kvCacheBytes?: number;
   property?: string[];
   cache: boolean;
   warmUp: boolean;
 }
 
-/** Flags about loading a model: which, where, in what form. */
-export function addLoadFlags(command: Command): Command {
+/** Flags about loading any model: which, and where it runs. */
+export function addDeviceFlags(command: Command, modelHelp: string): Command {
   return command
-    .requiredOption("-m, --model <model>", "model folder (OpenVINO IR) or .gguf file")
+    .requiredOption("-m, --model <model>", modelHelp)
     .option("-d, --device <device>", "CPU, GPU, GPU.1, NPU, AUTO, HETERO:GPU,CPU")
+    .option("--property <name=value>", "OpenVINO property; may be repeated", collect)
+    .option("--no-cache", "do not keep or use compiled models on disk")
+    .option("--no-warm-up", "do not run a few steps at load");
+}
+
+/** The load options that all pipelines share. Flags not given stay absent, so that the SDK's defaults hold. */
+export function toDeviceOptions(flags: DeviceFlags): Pick<LoadOptions, "device" | "properties" | "cache" | "warmUp"> {
+  return {
+    ...(flags.device !== undefined && { device: flags.device }),
+    ...(flags.property && { properties: parseProperties(flags.property) }),
+    ...(!flags.cache && { cache: false }),
+    ...(!flags.warmUp && { warmUp: false }),
+  };
+}
+
+/** What the flags of {@link addLoadFlags} give. */
+export interface LoadFlags extends DeviceFlags {
+  weights?: "file" | "int8";
+  attention?: "auto" | "paged" | "stateful";
+  kvCachePrecision?: "f32" | "f16" | "bf16" | "u8";
+  kvCacheTokens?: number;
+  kvCacheBytes?: number;
+}
+
+/** Flags about loading a language model. */
+export function addLoadFlags(command: Command): Command {
+  return addDeviceFlags(command, "model folder (OpenVINO IR) or .gguf file")
     .addOption(new Option("--weights <form>", "weight values: the file's own, or re-rounded").choices(["file", "int8"]))
     .addOption(new Option("--attention <kind>", "how the KV cache is kept").choices(["auto", "paged", "stateful"]))
     .addOption(
       new Option("--kv-cache-precision <type>", "how keys and values are stored").choices(["f32", "f16", "bf16", "u8"]),
     )
     .option("--kv-cache-tokens <n>", "most tokens in the KV cache", parseNumber)
-    .option("--kv-cache-bytes <n>", "most bytes of the KV cache", parseNumber)
-    .option("--property <name=value>", "OpenVINO property; may be repeated", collect)
-    .option("--no-cache", "do not keep or use compiled models on disk")
-    .option("--no-warm-up", "do not run a few steps at load");
+    .option("--kv-cache-bytes <n>", "most bytes of the KV cache", parseNumber);
 }
 
 function parseProperties(pairs: string[]): Record<string, string> {
@@ -86,7 +116,7 @@ function parseProperties(pairs: string[]): Record<string, string> {
   );
 }
 
-/** The SDK's load options for the flags. Flags not given stay absent, so that the SDK's defaults hold. */
+/** The SDK's load options of a language model for the flags. */
 export function toLoadOptions(flags: LoadFlags): LoadOptions {
   const kvCache = {
     ...(flags.kvCachePrecision && { precision: flags.kvCachePrecision }),
@@ -94,13 +124,10 @@ export function toLoadOptions(flags: LoadFlags): LoadOptions {
     ...(flags.kvCacheBytes !== undefined && { bytes: flags.kvCacheBytes }),
   };
   return {
-    ...(flags.device !== undefined && { device: flags.device }),
+    ...toDeviceOptions(flags),
     ...(flags.weights && { weights: flags.weights }),
     ...(flags.attention && { attention: flags.attention }),
     ...(Object.keys(kvCache).length > 0 && { kvCache }),
-    ...(flags.property && { properties: parseProperties(flags.property) }),
-    ...(!flags.cache && { cache: false }),
-    ...(!flags.warmUp && { warmUp: false }),
   };
 }
 

@@ -1,0 +1,13 @@
+import { rename, rm, writeFile } from "node:fs/promises";
+
+/** Writes a file under a temporary name and renames it: whoever reads it finds the old or the new content, whole. */
+export async function writeWhole(file: string, content: string): Promise<void> {
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    await writeFile(temporary, content);
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
