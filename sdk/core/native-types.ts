@@ -222,6 +222,8 @@ export interface NativeTranscriberOptions {
   modelKey: string;
   /** Bands of the log-mel spectrogram: 80 or 128. */
   melBins: number;
+  /** `max_target_positions` of config.json: 448. */
+  maxPositions: number;
   tokens: NativeWhisperTokens;
   /** Cross-attention heads that follow the audio; empty: `align` is not possible. */
   alignmentHeads: [layer: number, head: number][];

@@ -6,11 +6,13 @@
 #include "environment.hpp"
 #include "errors.hpp"
 #include "generator_binding.hpp"
+#include "log_mel_binding.hpp"
+#include "transcriber_binding.hpp"
 
 namespace pergola {
 namespace {
 
-constexpr int kAbi = 1;  // NATIVE_ABI of native-types.ts
+constexpr int kAbi = 2;  // NATIVE_ABI of native-types.ts
 
 Napi::Value set_event_handler(const Napi::CallbackInfo& info) {
     if (info.Length() < 1 || !info[0].IsFunction()) throw Napi::TypeError::New(info.Env(), "handler must be a function");
@@ -64,6 +66,8 @@ Napi::Value abort_load(const Napi::CallbackInfo& info) {
 Napi::Object init(Napi::Env env, Napi::Object exports) {
     env.SetInstanceData(new Environment(env));
     GeneratorBinding::define(env);
+    LogMelBinding::define(env);
+    TranscriberBinding::define(env);
     Napi::Object about = Napi::Object::New(env);
     about.Set("abi", kAbi);
     about.Set("runtime", ov::get_openvino_version().buildNumber);
@@ -73,6 +77,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("listDevices", Napi::Function::New(env, list_devices_async));
     exports.Set("systemInfo", Napi::Function::New(env, system_info));
     exports.Set("openGenerator", Napi::Function::New(env, GeneratorBinding::open));
+    exports.Set("openTranscriber", Napi::Function::New(env, TranscriberBinding::open));
+    exports.Set("createLogMel", Napi::Function::New(env, LogMelBinding::create));
     exports.Set("abortLoad", Napi::Function::New(env, abort_load));
     return exports;
 }

@@ -1,27 +1,9 @@
 #include "convert.hpp"
 
+#include "js_values.hpp"
+
 namespace pergola {
 namespace {
-
-std::string text(const Napi::Object& from, const char* key) {
-    const Napi::Value value = from.Get(key);
-    return value.IsString() ? value.As<Napi::String>().Utf8Value() : std::string();
-}
-
-double number(const Napi::Object& from, const char* key, double fallback = 0) {
-    const Napi::Value value = from.Get(key);
-    return value.IsNumber() ? value.As<Napi::Number>().DoubleValue() : fallback;
-}
-
-bool flag(const Napi::Object& from, const char* key) {
-    const Napi::Value value = from.Get(key);
-    return value.IsBoolean() && value.As<Napi::Boolean>().Value();
-}
-
-Napi::Object object(const Napi::Object& from, const char* key) {
-    const Napi::Value value = from.Get(key);
-    return value.IsObject() ? value.As<Napi::Object>() : Napi::Object::New(from.Env());
-}
 
 std::vector<std::string> texts(const Napi::Object& from, const char* key) {
     std::vector<std::string> result;
@@ -29,18 +11,6 @@ std::vector<std::string> texts(const Napi::Object& from, const char* key) {
     if (!value.IsArray()) return result;
     const Napi::Array list = value.As<Napi::Array>();
     for (uint32_t i = 0; i < list.Length(); ++i) result.push_back(list.Get(i).ToString().Utf8Value());
-    return result;
-}
-
-ov::AnyMap properties(const Napi::Object& from) {
-    ov::AnyMap result;
-    const Napi::Array names = from.GetPropertyNames();
-    for (uint32_t i = 0; i < names.Length(); ++i) {
-        const std::string name = names.Get(i).ToString().Utf8Value();
-        const Napi::Value value = from.Get(name);
-        // As text, the form that every plugin parses itself; booleans in the runtime's spelling.
-        result[name] = value.IsBoolean() ? std::string(value.As<Napi::Boolean>().Value() ? "YES" : "NO") : value.ToString().Utf8Value();
-    }
     return result;
 }
 
@@ -127,13 +97,7 @@ Napi::Object to_js(Napi::Env env, const GeneratorInfo& info) {
     result.Set("fromCache", info.from_cache);
     result.Set("shared", info.shared);
     result.Set("fallbackReason", info.fallback_reason);
-    Napi::Object timings = Napi::Object::New(env);
-    timings.Set("readMs", info.timings.read_ms);
-    timings.Set("convertMs", info.timings.convert_ms);
-    timings.Set("compileMs", info.timings.compile_ms);
-    timings.Set("importMs", info.timings.import_ms);
-    timings.Set("warmUpMs", info.timings.warm_up_ms);
-    result.Set("timings", timings);
+    result.Set("timings", timings_to_js(env, info.timings));
     return result;
 }
 

@@ -1,7 +1,6 @@
 #include "environment.hpp"
 
 #include "events.hpp"
-#include "generator_binding.hpp"
 
 namespace pergola {
 
@@ -59,11 +58,11 @@ void Environment::tear_down() {
     // The environment ends (process exit, worker terminated). Native threads must be gone before the memory they use is.
     mailbox_->shut();
     for (auto& [id, control] : loads_) control->aborted = true;
-    for (auto* generator : generators_) generator->interrupt();
+    for (auto* handle : handles_) handle->interrupt();
     for (auto& [id, thread] : threads_) thread.join();
     threads_.clear();
-    for (auto* generator : generators_) generator->close_now();
-    generators_.clear();
+    for (auto* handle : handles_) handle->close_now();
+    handles_.clear();
     handler_.Reset();
 }
 
@@ -112,16 +111,16 @@ void Environment::abort_load(double id) {
     if (found != loads_.end()) found->second->aborted = true;
 }
 
-void Environment::begin_request(uint64_t id, GeneratorBinding* generator) {
+void Environment::begin_request(uint64_t id, NativeHandle* owner) {
     hold();
-    generator->Ref();
-    requests_[id] = generator;
+    owner->keep();
+    requests_[id] = owner;
 }
 
 void Environment::end_request(uint64_t id) {
     const auto found = requests_.find(id);
     if (found == requests_.end()) return;
-    found->second->Unref();
+    found->second->let_go();
     requests_.erase(found);
     let_go();
 }

@@ -15,7 +15,18 @@
 
 namespace pergola {
 
-class GeneratorBinding;
+/// A JavaScript object that owns native work; told when its environment ends.
+class NativeHandle {
+public:
+    virtual ~NativeHandle() = default;
+    /// End the running inference soon.
+    virtual void interrupt() = 0;
+    /// Wait for native work.
+    virtual void close_now() = 0;
+    /// Keep from garbage collection, and let go again.
+    virtual void keep() = 0;
+    virtual void let_go() = 0;
+};
 
 /// Carries work from native threads to one JavaScript environment: engine events and one-off tasks, in order, through one
 /// thread-safe function that is rung at most once per batch. Never blocks the sender; after the environment has gone, what is sent
@@ -66,10 +77,10 @@ public:
     void remove_load(double id) { loads_.erase(static_cast<uint64_t>(id)); }
     void abort_load(double id);
 
-    void add(GeneratorBinding* generator) { generators_.insert(generator); }
-    void remove(GeneratorBinding* generator) { generators_.erase(generator); }
-    /// The generator that owns a running request is kept from garbage collection until the request's last event is delivered.
-    void begin_request(uint64_t id, GeneratorBinding* generator);
+    void add(NativeHandle* handle) { handles_.insert(handle); }
+    void remove(NativeHandle* handle) { handles_.erase(handle); }
+    /// The object that owns a running request is kept from garbage collection until the request's last event is delivered.
+    void begin_request(uint64_t id, NativeHandle* owner);
     void end_request(uint64_t id);
 
 private:
@@ -81,8 +92,8 @@ private:
     std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
     napi_threadsafe_function bell_ = nullptr;
     Napi::FunctionReference handler_;
-    std::set<GeneratorBinding*> generators_;
-    std::unordered_map<uint64_t, GeneratorBinding*> requests_;
+    std::set<NativeHandle*> handles_;
+    std::unordered_map<uint64_t, NativeHandle*> requests_;
     std::unordered_map<uint64_t, std::shared_ptr<LoadControl>> loads_;
     std::unordered_map<uint64_t, std::thread> threads_;
     uint64_t last_id_ = 0;

@@ -1,45 +1,17 @@
 #include "generator_binding.hpp"
 
+#include "binding_support.hpp"
 #include "convert.hpp"
 #include "errors.hpp"
 #include "events.hpp"
 
 namespace pergola {
-namespace {
-
-Napi::FunctionReference& constructor_of(Napi::Env env) {
-    // One per environment, like everything that holds JavaScript values.
-    static thread_local Napi::FunctionReference* reference = nullptr;
-    if (!reference) {
-        reference = new Napi::FunctionReference();
-        env.AddCleanupHook([] {
-            delete reference;
-            reference = nullptr;
-        });
-    }
-    return *reference;
-}
-
-/// Runs `body` and turns engine errors into JavaScript exceptions.
-template <typename Body>
-Napi::Value guarded(Napi::Env env, Body body) {
-    try {
-        return body();
-    } catch (const Napi::Error&) {
-        throw;
-    } catch (...) {
-        throw to_js_error(env, std::current_exception());
-    }
-}
-
-}  // namespace
-
 Napi::Function GeneratorBinding::define(Napi::Env env) {
     Napi::Function function = DefineClass(env, "NativeGenerator",
                                           {InstanceAccessor<&GeneratorBinding::info>("info"), InstanceMethod<&GeneratorBinding::submit>("submit"),
                                            InstanceMethod<&GeneratorBinding::stop>("stop"), InstanceMethod<&GeneratorBinding::stats>("stats"),
                                            InstanceMethod<&GeneratorBinding::close>("close")});
-    constructor_of(env) = Napi::Persistent(function);
+    constructor_of<GeneratorBinding>(env) = Napi::Persistent(function);
     return function;
 }
 
@@ -48,18 +20,10 @@ Napi::Value GeneratorBinding::open(const Napi::CallbackInfo& info) {
     if (info.Length() < 1 || !info[0].IsObject()) throw Napi::TypeError::New(env, "options must be an object");
     Environment& environment = Environment::of(env);
     const GeneratorOptions options = read_generator_options(info[0].As<Napi::Object>());
-    const double load = environment.next_id();
     auto control = std::make_shared<LoadControl>();
+    const double load = begin_load(environment, control);
     auto mailbox = environment.mailbox();
     Environment* target = &environment;
-    control->on_progress = [mailbox, target, load](LoadStage stage, double fraction) {
-        mailbox->post(Mailbox::Task([target, load, stage, fraction](Napi::Env js) {
-            Napi::Array events = Napi::Array::New(js, 1);
-            events.Set(0u, progress_event(js, load, stage, fraction));
-            target->send(events);
-        }));
-    };
-    environment.add_load(load, control);
     auto deferred = std::make_shared<Napi::Promise::Deferred>(env);
     auto made = std::make_shared<std::shared_ptr<Generator>>();
     environment.run(
@@ -72,7 +36,7 @@ Napi::Value GeneratorBinding::open(const Napi::CallbackInfo& info) {
                 deferred->Reject(to_js_error(js, error).Value());
                 return;
             }
-            deferred->Resolve(constructor_of(js).New({Napi::External<std::shared_ptr<Generator>>::New(js, made.get())}));
+            deferred->Resolve(constructor_of<GeneratorBinding>(js).New({Napi::External<std::shared_ptr<Generator>>::New(js, made.get())}));
         });
     Napi::Object result = Napi::Object::New(env);
     result.Set("load", load);

@@ -10,7 +10,7 @@
 namespace pergola {
 
 /// `NativeGenerator` of native-types.ts: a thin wrapper; the engine's Generator does the work.
-class GeneratorBinding : public Napi::ObjectWrap<GeneratorBinding> {
+class GeneratorBinding : public Napi::ObjectWrap<GeneratorBinding>, public NativeHandle {
 public:
     static Napi::Function define(Napi::Env env);
     /// `openGenerator(options)`.
@@ -19,9 +19,10 @@ public:
     explicit GeneratorBinding(const Napi::CallbackInfo& info);
     ~GeneratorBinding() override;
 
-    /// Environment teardown: end the running inference soon; then wait for the generator's thread.
-    void interrupt();
-    void close_now();
+    void interrupt() override;
+    void close_now() override;
+    void keep() override { Ref(); }
+    void let_go() override { Unref(); }
 
 private:
     Napi::Value info(const Napi::CallbackInfo& info);

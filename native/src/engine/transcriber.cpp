@@ -1,0 +1,288 @@
+#include "transcriber.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "alignment.hpp"
+#include "error.hpp"
+#include "transcriber_turn.hpp"
+
+namespace pergola {
+
+Transcriber::Transcriber(const TranscriberOptions& options, const LoadControl& control) : options_(options) {
+    for (const auto& [layer, head] : options.alignment_heads) {
+        auto& layers = options_.model.alignment_layers;
+        if (std::find(layers.begin(), layers.end(), layer) == layers.end()) layers.push_back(layer);
+    }
+    model_ = open_whisper_model(options_.model, control, info_.shared);
+    const std::string& file = options_.model.encoder.xml;
+    if (model_->mel_bins != options.mel_bins)
+        throw EngineError::model(file, file + " takes spectrograms of " + std::to_string(model_->mel_bins) + " bands, the configuration says " +
+                                           std::to_string(options.mel_bins) + ": the files do not belong together");
+    const auto& tokens = options.tokens;
+    for (const int64_t id : {tokens.end_of_text, tokens.start_of_transcript, tokens.no_timestamps, tokens.timestamp_begin, tokens.no_speech})
+        if (id >= static_cast<int64_t>(model_->vocab_size))
+            throw EngineError::model(options_.model.decoder.xml, options_.model.decoder.xml + " has " + std::to_string(model_->vocab_size) +
+                                                                     " tokens, but the configuration names token " + std::to_string(id) +
+                                                                     ": the files do not belong together");
+    encoder_ = model_->encoder.create_infer_request();
+    decoder_ = model_->decoder.create_infer_request();
+    for (size_t layer = 0; layer < model_->layers; ++layer)
+        for (const char* what : {"key", "value"}) cross_names_.push_back(cross_name(what, layer));
+    info_.device = model_->device;
+    info_.vocab_size = model_->vocab_size;
+    info_.window_frames = model_->window_frames;
+    info_.max_positions = options.max_positions;
+    info_.from_cache = model_->from_cache;
+    info_.timings = model_->timings;
+    if (options.warm_up) {
+        control.enter(LoadStage::WarmUp);
+        const StopWatch watch;
+        warm_up();
+        info_.timings.warm_up_ms = watch.ms();
+    }
+    stats_ = {};
+}
+
+void Transcriber::warm_up() {
+    // Kernels are made and weights packed at the first inference of each shape.
+    auto mel = std::make_shared<LogMel>(options_.mel_bins);
+    const Stop never{false};
+    const auto ids = encode({{mel, 0, 0}}, never);
+    DecodeInput input;
+    input.window = ids.front();
+    input.prompt = {options_.tokens.start_of_transcript};
+    DecodeOptions decode_options;
+    decode_options.max_new_tokens = 4;
+    decode_options.rules.tokens = options_.tokens;
+    decode({input}, decode_options, never);
+    release(ids);
+}
+
+std::vector<uint64_t> Transcriber::encode(const std::vector<WindowInput>& windows, const Stop& stop) {
+    Turn turn(*this);
+    std::vector<uint64_t> result;
+    ov::Tensor features(ov::element::f32, {1, options_.mel_bins, model_->window_frames});
+    try {
+        for (const auto& input : windows) {
+            if (stop || closed_) break;
+            const StopWatch watch;
+            input.mel->read(input.start, std::min(input.count, model_->window_frames), model_->window_frames, 0.f, features.data<float>());
+            encoder_.set_input_tensor(features);
+            auto encoded = std::make_shared<Window>();
+            // The encoder writes into the window's own memory.
+            for (const auto& name : cross_names_) {
+                const auto port = model_->encoder.output(name);
+                ov::PartialShape shape = port.get_partial_shape();
+                shape[0] = 1;
+                if (shape.is_dynamic()) throw EngineError(ErrorCode::Native, "the encoder's output " + name + " has no fixed shape");
+                encoded->tensors.emplace_back(port.get_element_type(), shape.to_shape());
+                encoder_.set_tensor(port, encoded->tensors.back());
+            }
+            encoder_.infer();
+            std::lock_guard<std::mutex> lock(windows_mutex_);
+            result.push_back(++last_window_);
+            windows_[result.back()] = std::move(encoded);
+            std::lock_guard<std::mutex> stats_lock(stats_mutex_);
+            ++stats_.encoded_windows;
+            stats_.encode_ms += watch.ms();
+        }
+    } catch (...) {
+        release(result);
+        rethrow_inference_error();
+    }
+    return result;
+}
+
+void Transcriber::release(const std::vector<uint64_t>& ids) {
+    std::lock_guard<std::mutex> lock(windows_mutex_);
+    for (const uint64_t id : ids) windows_.erase(id);
+}
+
+Transcriber::WindowPointer Transcriber::window(uint64_t id) const {
+    std::lock_guard<std::mutex> lock(windows_mutex_);
+    const auto found = windows_.find(id);
+    if (found == windows_.end()) throw EngineError(ErrorCode::Option, "there is no encoded window " + std::to_string(id));
+    return found->second;
+}
+
+std::vector<Transcriber::WindowPointer> Transcriber::windows_of(const std::vector<uint64_t>& ids) const {
+    std::vector<WindowPointer> result;
+    for (const uint64_t id : ids) result.push_back(window(id));
+    return result;
+}
+
+void Transcriber::listen(const std::vector<WindowPointer>& windows) {
+    if (windows == listening_) return;
+    if (windows.size() == 1) {
+        // No copy: the decoder reads the window's own memory.
+        for (size_t i = 0; i < cross_names_.size(); ++i) decoder_.set_tensor(cross_names_[i], windows[0]->tensors[i]);
+        listening_ = windows;
+        side_by_side_.clear();
+        return;
+    }
+    const bool grow = side_by_side_.empty() || side_by_side_.front().get_shape()[0] < windows.size();
+    if (grow) {
+        side_by_side_.clear();
+        listening_.clear();
+        for (const auto& tensor : windows[0]->tensors) {
+            ov::Shape shape = tensor.get_shape();
+            shape[0] = windows.size();
+            side_by_side_.emplace_back(tensor.get_element_type(), shape);
+        }
+    }
+    const size_t before = listening_.size();
+    std::vector<WindowPointer> now = listening_;
+    now.resize(std::max(before, windows.size()));
+    for (size_t row = 0; row < windows.size(); ++row) {
+        if (now[row] == windows[row]) continue;
+        for (size_t i = 0; i < cross_names_.size(); ++i) {
+            const ov::Tensor& from = windows[row]->tensors[i];
+            std::memcpy(static_cast<char*>(side_by_side_[i].data()) + row * from.get_byte_size(), from.data(), from.get_byte_size());
+        }
+        now[row] = windows[row];
+    }
+    // Rows beyond the batch keep what they hold; the decoder sees the first ones.
+    for (size_t i = 0; i < cross_names_.size(); ++i) {
+        ov::Shape shape = side_by_side_[i].get_shape();
+        shape[0] = windows.size();
+        decoder_.set_tensor(cross_names_[i], ov::Tensor(side_by_side_[i].get_element_type(), shape, side_by_side_[i].data()));
+    }
+    now.resize(windows.size());
+    listening_ = std::move(now);
+}
+
+float* Transcriber::infer(const std::vector<int64_t>& ids, size_t rows, const std::vector<int32_t>& parents, const std::vector<int64_t>& sampled) {
+    const size_t count = ids.size() / rows;
+    ov::Tensor input(ov::element::i64, {rows, count}), beams(ov::element::i32, {rows}), wanted(ov::element::i64, {sampled.size()});
+    std::copy(ids.begin(), ids.end(), input.data<int64_t>());
+    std::copy(sampled.begin(), sampled.end(), wanted.data<int64_t>());
+    if (parents.empty()) {
+        decoder_.reset_state();
+        for (size_t i = 0; i < rows; ++i) beams.data<int32_t>()[i] = static_cast<int32_t>(i);
+    } else {
+        std::copy(parents.begin(), parents.end(), beams.data<int32_t>());
+    }
+    decoder_.set_tensor("input_ids", input);
+    decoder_.set_tensor("beam_idx", beams);
+    decoder_.set_tensor("sampled_rows", wanted);
+    decoder_.infer();
+    return decoder_.get_tensor("logits").data<float>();
+}
+
+float Transcriber::no_speech(const float* logits) const {
+    const int64_t id = options_.tokens.no_speech;
+    if (id < 0) return 0;
+    const size_t vocab = model_->vocab_size;
+    const float peak = *std::max_element(logits, logits + vocab);
+    double sum = 0;
+    for (size_t i = 0; i < vocab; ++i) sum += std::exp(logits[i] - peak);
+    return static_cast<float>(std::exp(logits[id] - peak) / sum);
+}
+
+std::vector<Detection> Transcriber::detect(const std::vector<uint64_t>& ids, const std::vector<int32_t>& languages) {
+    Turn turn(*this);
+    std::vector<Detection> result;
+    try {
+        for (const auto& one : windows_of(ids)) {
+            const StopWatch watch;
+            listen({one});
+            const float* logits = infer({options_.tokens.start_of_transcript}, 1, {}, {0});
+            Detection detection;
+            for (const int32_t id : languages)
+                detection.probabilities.push_back(id >= 0 && static_cast<size_t>(id) < model_->vocab_size ? logits[id] : -INFINITY);
+            if (log_softmax(detection.probabilities.data(), detection.probabilities.size()))
+                for (float& value : detection.probabilities) value = std::exp(value);
+            detection.no_speech_prob = no_speech(logits);
+            result.push_back(std::move(detection));
+            std::lock_guard<std::mutex> lock(stats_mutex_);
+            stats_.prefill_ms += watch.ms();
+        }
+    } catch (...) {
+        rethrow_inference_error();
+    }
+    return result;
+}
+
+std::vector<Alignment> Transcriber::align(const std::vector<AlignInput>& inputs) {
+    Turn turn(*this);
+    std::vector<Alignment> result;
+    try {
+        for (const auto& input : inputs) {
+            if (closed_) check_open();
+            const StopWatch watch;
+            const auto one = window(input.window);
+            if (input.ids.size() > info_.max_positions || input.ids.size() < input.sot_length + 2)
+                throw EngineError(ErrorCode::Option, "a text to align must have between " + std::to_string(input.sot_length + 2) + " and " +
+                                                         std::to_string(info_.max_positions) + " tokens");
+            const size_t text = input.ids.size() - input.sot_length - 2;
+            std::vector<int64_t> rows;
+            for (size_t i = 0; i <= text; ++i) rows.push_back(static_cast<int64_t>(input.sot_length + i));
+            listen({one});
+            float* logits = infer(input.ids, 1, {}, rows);
+            Alignment alignment;
+            for (size_t i = 0; i < text; ++i) {
+                float* row = logits + i * model_->vocab_size;
+                const int64_t id = input.ids[input.sot_length + 1 + i];
+                log_softmax(row, static_cast<size_t>(options_.tokens.end_of_text));
+                alignment.probabilities.push_back(id < options_.tokens.end_of_text ? std::exp(row[id]) : 0.f);
+            }
+            alignment.starts = align_tokens(*one, input);
+            result.push_back(std::move(alignment));
+            std::lock_guard<std::mutex> lock(stats_mutex_);
+            stats_.align_ms += watch.ms();
+        }
+    } catch (...) {
+        rethrow_inference_error();
+    }
+    return result;
+}
+
+std::vector<int32_t> Transcriber::align_tokens(const Window& window, const AlignInput& input) {
+    std::vector<HeadScores> heads;
+    for (const auto& [layer, head] : options_.alignment_heads) {
+        const ov::Tensor query = decoder_.get_tensor(cross_name("query", layer));
+        const ov::Tensor& key = window.tensors[2 * layer];
+        const size_t tokens = query.get_shape()[2], width = query.get_shape()[3], positions = key.get_shape()[2];
+        HeadScores scores;
+        scores.tokens = tokens;
+        scores.frames = std::min(positions, std::max<size_t>(1, input.frames / 2));
+        scores.values.resize(tokens * scores.frames);
+        const float* q = query.data<float>() + head * tokens * width;
+        const float* k = key.data<float>() + head * positions * width;
+        for (size_t token = 0; token < tokens; ++token)
+            for (size_t frame = 0; frame < scores.frames; ++frame) {
+                float sum = 0;
+                for (size_t i = 0; i < width; ++i) sum += q[token * width + i] * k[frame * width + i];
+                scores.values[token * scores.frames + frame] = sum;
+            }
+        heads.push_back(std::move(scores));
+    }
+    return pergola::align_tokens(heads, input.sot_length, input.ids.size() - 1);
+}
+
+TranscriberStats Transcriber::stats() const {
+    std::lock_guard<std::mutex> lock(stats_mutex_);
+    return stats_;
+}
+
+void Transcriber::check_open() const {
+    if (closed_) throw EngineError(ErrorCode::Disposed, "this transcriber is closed");
+}
+
+void Transcriber::close() {
+    closed_ = true;
+    std::unique_lock<std::mutex> lock(queue_mutex_);
+    queue_moved_.wait(lock, [&] { return serving_ == next_ticket_; });
+    encoder_ = {};
+    decoder_ = {};
+    listening_.clear();
+    side_by_side_.clear();
+    model_.reset();
+    std::lock_guard<std::mutex> windows_lock(windows_mutex_);
+    windows_.clear();
+}
+
+}  // namespace pergola

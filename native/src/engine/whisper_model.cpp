@@ -1,0 +1,120 @@
+#include "whisper_model.hpp"
+
+#include <chrono>
+#include <openvino/op/ops.hpp>
+
+#include "core_registry.hpp"
+#include "error.hpp"
+
+namespace pergola {
+namespace {
+
+constexpr const char* kWhisperGraphVersion = "whisper-1";  // raise it when whisper_graph.cpp changes what is compiled
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+std::string describe(const ov::AnyMap& properties) {
+    std::string text;
+    for (const auto& [name, value] : properties) text += name + "=" + value.as<std::string>() + ";";
+    return text;
+}
+
+bool runs_on_cpu(const std::string& device) { return device.find("GPU") == std::string::npos && device.find("NPU") == std::string::npos; }
+
+ov::AnyMap effective_properties(const WhisperModelOptions& options) {
+    ov::AnyMap properties = options.properties;
+    if (runs_on_cpu(options.device)) {
+        properties.emplace("INFERENCE_PRECISION_HINT", std::string("f32"));
+        properties.emplace("DYNAMIC_QUANTIZATION_GROUP_SIZE", std::string("0"));
+    }
+    return properties;
+}
+
+size_t axis(const ov::Output<const ov::Node>& port, size_t index) {
+    const auto shape = port.get_partial_shape();
+    return shape.rank().is_static() && static_cast<size_t>(shape.rank().get_length()) > index && shape[index].is_static()
+               ? static_cast<size_t>(shape[index].get_length())
+               : 0;
+}
+
+void inspect(WhisperModel& model, const std::string& file) {
+    for (const auto& input : model.encoder.inputs()) {
+        model.mel_bins = axis(input, 1);
+        model.window_frames = axis(input, 2);
+    }
+    if (model.mel_bins == 0 || model.window_frames == 0)
+        throw EngineError::model(file, file + " is no Whisper encoder: its input is not a spectrogram of fixed size");
+    for (const auto& input : model.decoder.inputs())
+        for (const auto& name : input.get_names()) model.layers += name.rfind("cross.key.", 0) == 0;
+    const auto logits = model.decoder.output("logits");
+    model.vocab_size = axis(logits, logits.get_partial_shape().rank().get_length() - 1);
+}
+
+ov::CompiledModel compile(const std::shared_ptr<ov::Model>& graph, const WhisperModelOptions& options, const ov::AnyMap& properties) {
+    return core().compile_model(graph, options.device, properties);
+}
+
+std::shared_ptr<WhisperModel> load(const WhisperModelOptions& options, const ov::AnyMap& properties, const std::string& key, const LoadControl& control) {
+    auto result = std::make_shared<WhisperModel>();
+    result->device = options.device;
+    const BlobCache cache(options.cache_dir);
+    const std::string keys[] = {key + "|encoder", key + "|decoder"};
+    ov::CompiledModel* parts[] = {&result->encoder, &result->decoder};
+    try {
+        control.check();
+        auto start = Clock::now();
+        std::unique_ptr<BlobCache::Blob> blobs[] = {cache.find(keys[0]), cache.find(keys[1])};
+        if (blobs[0] && blobs[1]) {
+            control.enter(LoadStage::Import);
+            try {
+                for (int i = 0; i < 2; ++i) {
+                    *parts[i] = core().import_model(blobs[i]->data, options.device, properties);
+                    result->blobs.push_back(blobs[i]->file);
+                }
+                result->from_cache = true;
+            } catch (const std::exception&) {
+                result->blobs.clear();
+                for (const auto& one : keys) cache.remove(one);  // of another build, or damaged: made again below
+            }
+            result->timings.import_ms = since(start);
+        }
+        if (!result->from_cache) {
+            control.enter(LoadStage::Read);
+            start = Clock::now();
+            const auto encoder = read_ir(options.encoder), decoder = read_ir(options.decoder);
+            result->timings.read_ms = since(start);
+            control.enter(LoadStage::Convert);
+            start = Clock::now();
+            join_cross_attention(encoder, decoder, options.alignment_layers, options.decoder.xml);
+            result->timings.convert_ms = since(start);
+            control.enter(LoadStage::Compile);
+            start = Clock::now();
+            result->encoder = compile(encoder, options, properties);
+            control.check();
+            result->decoder = compile(decoder, options, properties);
+            result->timings.compile_ms = since(start);
+            control.enter(LoadStage::Export);
+            for (int i = 0; i < 2; ++i) cache.store(keys[i], "", [&](std::ostream& out) { parts[i]->export_model(out); });
+        }
+        inspect(*result, options.encoder.xml);
+        control.check();
+        return result;
+    } catch (...) {
+        rethrow_load_error(options.device, options.decoder.xml, describe(options.properties));
+    }
+}
+
+}  // namespace
+
+std::shared_ptr<WhisperModel> open_whisper_model(const WhisperModelOptions& options, const LoadControl& control, bool& shared) {
+    static auto* registry = new SharedRegistry<WhisperModel>();  // like the core, it outlives static destruction
+    check_device(options.device);
+    const ov::AnyMap properties = effective_properties(options);
+    std::string key = options.model_key + "|" + options.device + "|" + describe(properties) + "|" + ov::get_openvino_version().buildNumber + "|" +
+                      kWhisperGraphVersion;
+    for (const size_t layer : options.alignment_layers) key += "," + std::to_string(layer);
+    return registry->open(key, [&] { return load(options, properties, key, control); }, shared);
+}
+
+}  // namespace pergola
