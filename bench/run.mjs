@@ -13,12 +13,14 @@ import { irFolder, irIsPresent } from "./lib/peers.mjs";
 import { PromptMaker } from "./lib/prompts.mjs";
 import { machineReport, rowsReport, summaryReport } from "./lib/report.mjs";
 import { passes } from "./lib/rows.mjs";
+import { recordingsFolder } from "./lib/whisper.mjs";
 import { agreementRows } from "./rows/agreement.mjs";
 import { batchRows } from "./rows/batch.mjs";
 import { javascriptRows } from "./rows/javascript.mjs";
 import { loadRows } from "./rows/load.mjs";
 import { memoryRows } from "./rows/memory.mjs";
 import { speedRows } from "./rows/speed.mjs";
+import { whisperRows } from "./rows/whisper.mjs";
 import { setUpBench } from "./setup.mjs";
 
 const both = (rowsOf) => async (context) => {
@@ -27,27 +29,41 @@ const both = (rowsOf) => async (context) => {
   return { samples: parts.map(({ samples }) => samples), rows: parts.flatMap(({ rows }) => rows) };
 };
 
-/** In this order: what needs fresh processes comes after those that stay open were closed. */
+/** In this order: what needs fresh processes comes after those that stay open were closed. `kind`: the models it is about. */
 const GROUPS = {
-  speed: { run: both(speedRows), fresh: false },
-  agreement: { run: both(agreementRows), fresh: false },
-  batch: { run: batchRows, fresh: false },
-  javascript: { run: javascriptRows, fresh: false },
-  load: { run: loadRows, fresh: true },
-  memory: { run: memoryRows, fresh: true },
+  speed: { run: both(speedRows), kind: "llm", fresh: false },
+  agreement: { run: both(agreementRows), kind: "llm", fresh: false },
+  batch: { run: batchRows, kind: "llm", fresh: false },
+  javascript: { run: javascriptRows, kind: "llm", fresh: false },
+  load: { run: loadRows, kind: "llm", fresh: true },
+  memory: { run: memoryRows, kind: "llm", fresh: true },
+  whisper: { run: whisperRows, kind: "whisper", fresh: true },
 };
 
 /** How often things are measured; `--quick` shows that everything works, its figures are rough. */
-const FULL = { rounds: 7, batchRounds: 5, loadRounds: 5, tokens: 96, goldenCount: Infinity, requests: 500 };
-const QUICK = { rounds: 1, batchRounds: 1, loadRounds: 1, tokens: 24, goldenCount: 4, requests: 100 };
+const FULL = {
+  rounds: 7,
+  batchRounds: 5,
+  loadRounds: 5,
+  whisperRounds: 5,
+  tokens: 96,
+  goldenCount: Infinity,
+  requests: 500,
+};
+const QUICK = { rounds: 1, batchRounds: 1, loadRounds: 1, whisperRounds: 1, tokens: 24, goldenCount: 4, requests: 100 };
 
 const USAGE = `Usage: npm run bench -- [--quick] [--only NAME ...] [--format gguf|ir ...] [--rounds N] [--no-setup]
 Names: ${Object.keys(GROUPS).join(", ")}`;
 
+/** Whisper needs recordings that are no part of the repository. */
+function defaultGroups() {
+  return Object.keys(GROUPS).filter((name) => GROUPS[name].kind !== "whisper" || recordingsFolder() !== undefined);
+}
+
 function readArguments() {
   const options = {
     quick: { type: "boolean", default: false },
-    only: { type: "string", multiple: true, default: Object.keys(GROUPS) },
+    only: { type: "string", multiple: true, default: defaultGroups() },
     format: { type: "string", multiple: true, default: ["gguf", "ir"] },
     rounds: { type: "string" },
     "no-setup": { type: "boolean", default: false },
@@ -71,6 +87,8 @@ function readArguments() {
   }
 }
 
+const uses = (names, kind) => names.some((name) => GROUPS[name].kind === kind);
+
 function say(text) {
   const width = process.stderr.columns ?? 80;
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text.slice(0, width - 1)}`);
@@ -79,9 +97,11 @@ function say(text) {
 async function measure({ quick, names, formats, rounds }, contestants) {
   const summaries = {};
   const summary = (id) => (summaries[id] ??= {});
-  const prompts = await PromptMaker.create(await contestants.get("gguf:pergola"));
-  const context = { contestants, prompts, formats, summary, ...(quick ? QUICK : FULL) };
-  if (rounds !== undefined) Object.assign(context, { rounds, batchRounds: rounds, loadRounds: rounds });
+  const context = { contestants, formats, summary, ...(quick ? QUICK : FULL) };
+  if (rounds !== undefined) {
+    Object.assign(context, { rounds, batchRounds: rounds, loadRounds: rounds, whisperRounds: rounds });
+  }
+  if (uses(names, "llm")) context.prompts = await PromptMaker.create(await contestants.get("gguf:pergola"));
   const rows = [];
   const samples = {};
   const failures = [];
@@ -109,21 +129,26 @@ await main(async () => {
     console.log(USAGE);
     return 0;
   }
-  if (!options["no-setup"]) await withLock(() => setUpBench({ withIr: options.formats.includes("ir") }));
-  if (options.formats.includes("ir") && !irIsPresent()) throw new SetupError("Run `node bench/setup.mjs` first.");
+  const withText = uses(options.names, "llm");
+  const withIr = withText && options.formats.includes("ir");
+  const withWhisper = uses(options.names, "whisper");
+  if (!withWhisper) console.log("Without Whisper: PERGOLA_TEST_AUDIO names no recordings, or --only leaves it out.\n");
+  if (!options["no-setup"]) await withLock(() => setUpBench({ withText, withIr, withWhisper }));
+  if (withIr && !irIsPresent()) throw new SetupError("Run `node bench/setup.mjs` first.");
 
   // These need the build, which set-up has made.
   const { describeMachine, floors } = await import("./lib/machine.mjs");
   const machine = await describeMachine();
-  const irBytes = options.formats.includes("ir") ? statSync(path.join(irFolder, "openvino_model.bin")).size : 0;
-  const floorList = await floors(machine.bandwidthBytesPerSecond, irBytes);
+  const irBytes = withIr ? statSync(path.join(irFolder, "openvino_model.bin")).size : 0;
+  const floorList = withText ? await floors(machine.bandwidthBytesPerSecond, irBytes) : [];
   console.log(`${machineReport(machine, floorList)}\n`);
   if (machine.loadBefore[0] > 0.5) console.log("Other programs are running; figures of a busy machine say little.\n");
 
   const contestants = new Contestants();
   const result = await measure(options, contestants).finally(closeChildren);
   const loadAfter = loadavg();
-  console.log(`${rowsReport(result.rows)}\n\n${summaryReport(result.summaries, (id) => contestant(id).label)}\n`);
+  console.log(`${rowsReport(result.rows)}\n`);
+  if (withText) console.log(`${summaryReport(result.summaries, (id) => contestant(id).label)}\n`);
   console.log(`Load after   ${loadAfter.map((value) => value.toFixed(2)).join(" ")}`);
 
   const date = new Date().toISOString();

@@ -1,7 +1,8 @@
 // Installs what the benchmarks compare with, at pinned versions, into git-ignored folders:
-//   node bench/setup.mjs [--no-ir]
-// openvino_genai (a Python venv), node-llama-cpp, and an IR folder exported by optimum-intel.
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+//   node bench/setup.mjs [--no-ir] [--no-whisper]
+// openvino_genai (a Python venv), node-llama-cpp, an IR folder exported by optimum-intel, faster-whisper, and the Whisper models
+// in the format that openvino_genai reads.
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { withLock } from "../scripts/lib/lock.mjs";
 import { demoModel } from "../scripts/lib/models.mjs";
@@ -10,7 +11,17 @@ import { main, run, SetupError } from "../scripts/lib/process.mjs";
 import { stampMatches, writeAtomic, writeStamp } from "../scripts/lib/stamp.mjs";
 import { step } from "../scripts/lib/step.mjs";
 import { build, fetchModels } from "../scripts/lib/tasks.mjs";
-import { irFolder, irIsPresent, LLAMA_VERSION, llamaDir, llamaEntry, python, venvDir } from "./lib/peers.mjs";
+import {
+  irFolder,
+  irIsPresent,
+  LLAMA_VERSION,
+  llamaDir,
+  llamaEntry,
+  pergolaCache,
+  python,
+  venvDir,
+} from "./lib/peers.mjs";
+import { WHISPER_MODELS } from "./lib/whisper.mjs";
 
 const PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--only-binary=:all:", "--quiet"];
 
@@ -49,15 +60,43 @@ async function makeIr() {
   if (!irIsPresent()) throw new SetupError(`The export left no model in ${irFolder}.`);
 }
 
-/** Makes everything that is missing. */
-export async function setUpBench({ withIr = true } = {}) {
-  await build();
+/** Our converted model with the tokenizer added that openvino_genai reads: peers run the same weights. */
+async function makeWhisperIr({ folder, ir }) {
+  const { resolveWhisperModel } = await import("../dist/models/whisper-model.js");
+  const { folder: converted } = await resolveWhisperModel(folder, { cacheFolder: pergolaCache });
+  const temporary = `${ir}.partial`;
+  rmSync(temporary, { recursive: true, force: true });
+  cpSync(converted, temporary, { recursive: true });
+  await run(python, [inRoot("bench", "make-whisper-ir.py"), temporary]);
+  rmSync(ir, { recursive: true, force: true });
+  renameSync(temporary, ir);
+}
+
+async function setUpWhisper() {
+  await fetchModels(["whisper-tiny.en", "whisper-base"]);
+  await step("Installing faster-whisper", () =>
+    installPython("whisper", ["requirements.txt", "requirements-whisper.txt"]),
+  );
+  for (const [name, model] of Object.entries(WHISPER_MODELS)) {
+    if (!existsSync(model.ir)) await step(`Converting Whisper ${name}`, () => makeWhisperIr(model));
+  }
+}
+
+async function setUpText(withIr) {
   await fetchModels(["smollm2"]);
-  await step("Installing openvino_genai", () => installPython("genai", ["requirements.txt"]));
   await step(`Installing node-llama-cpp ${LLAMA_VERSION}`, installLlama);
   if (withIr && !irIsPresent()) await makeIr();
 }
 
+/** Makes everything that is missing. */
+export async function setUpBench({ withText = true, withIr = true, withWhisper = true } = {}) {
+  await build();
+  await step("Installing openvino_genai", () => installPython("genai", ["requirements.txt"]));
+  if (withText) await setUpText(withIr);
+  if (withWhisper) await setUpWhisper();
+}
+
 if (process.argv[1] === import.meta.filename) {
-  await main(() => withLock(() => setUpBench({ withIr: !process.argv.includes("--no-ir") })));
+  const leavesOut = (name) => process.argv.includes(`--no-${name}`);
+  await main(() => withLock(() => setUpBench({ withIr: !leavesOut("ir"), withWhisper: !leavesOut("whisper") })));
 }

@@ -1,5 +1,5 @@
 import { availableParallelism, loadavg } from "node:os";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { systemInfo } from "../../dist/index.js";
 import { measureReadBandwidth } from "../../dist/cli/memory-bandwidth.js";
@@ -31,10 +31,14 @@ export async function describeMachine() {
 
 async function peerVersions() {
   const manifest = path.join(path.dirname(llamaEntry()), "..", "package.json");
-  const program = "from importlib.metadata import version; print(version('openvino-genai'))";
+  const versionOf = (name) =>
+    probe(python, ["-c", `from importlib.metadata import version; print(version('${name}'))`])?.trim() ??
+    "not installed";
   return {
-    "openvino_genai (Python)": (probe(python, ["-c", program]) ?? "unknown").trim(),
-    "node-llama-cpp": JSON.parse(readFileSync(manifest, "utf8")).version,
+    "openvino_genai (Python)": versionOf("openvino-genai"),
+    "faster-whisper": versionOf("faster-whisper"),
+    ctranslate2: versionOf("ctranslate2"),
+    "node-llama-cpp": existsSync(manifest) ? JSON.parse(readFileSync(manifest, "utf8")).version : "not installed",
   };
 }
 

@@ -1,20 +1,15 @@
-"""openvino_genai behind the protocol of bench/lib/child.mjs: one JSON request a line on stdin, one answer a line on stdout."""
+"""openvino_genai behind the protocol of bench/lib/child.mjs."""
 
-import json
 import resource
-import sys
 import time
 
 import numpy as np
 import openvino as ov
 import openvino_genai as genai
+from serve import milliseconds_since, serve
 
 pipeline = None
 kind = "llm"
-
-
-def milliseconds_since(start):
-    return (time.perf_counter() - start) * 1000
 
 
 def greedy(tokens):
@@ -68,12 +63,4 @@ def memory(_request):
     return {"peakRssBytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
 
 
-COMMANDS = {"open": open_model, "generate": generate, "batch": batch, "memory": memory}
-
-for line in sys.stdin:
-    request = json.loads(line)
-    try:
-        answer = {"value": COMMANDS[request["command"]](request)}
-    except Exception as error:  # the parent decides what a failure means
-        answer = {"error": f"{type(error).__name__}: {error}"}
-    print("@" + json.dumps(answer), flush=True)
+serve({"open": open_model, "generate": generate, "batch": batch, "memory": memory})
