@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "target_clones.hpp"
+
 namespace pergola {
 namespace {
 
@@ -102,11 +104,7 @@ MelTransform::MelTransform(size_t bins) : bins_(bins) {
     }
 }
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The package runs on any x86-64; the loops over lanes are worth wider vectors where there are some.
-[[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), gnu::flatten]]
-#endif
-float MelTransform::run(const float* samples, size_t count, float* out, std::vector<float>& scratch) const {
+PERGOLA_TARGET_CLONES float MelTransform::run(const float* samples, size_t count, float* out, std::vector<float>& scratch) const {
     constexpr size_t L = kLanes;
     scratch.resize(4 * kHalf * L);
     float *re = scratch.data(), *im = re + kHalf * L, *other_re = im + kHalf * L, *other_im = other_re + kHalf * L;

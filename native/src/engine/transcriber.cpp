@@ -8,6 +8,7 @@
 #include "alignment.hpp"
 #include "error.hpp"
 #include "transcriber_turn.hpp"
+#include "vector_math.hpp"
 
 namespace pergola {
 
@@ -175,11 +176,7 @@ float* Transcriber::infer(const std::vector<int64_t>& ids, size_t rows, const st
 float Transcriber::no_speech(const float* logits) const {
     const int64_t id = options_.tokens.no_speech;
     if (id < 0) return 0;
-    const size_t vocab = model_->vocab_size;
-    const float peak = *std::max_element(logits, logits + vocab);
-    double sum = 0;
-    for (size_t i = 0; i < vocab; ++i) sum += std::exp(logits[i] - peak);
-    return static_cast<float>(std::exp(logits[id] - peak) / sum);
+    return std::exp(logits[id] - log_sum_exp(logits, model_->vocab_size));
 }
 
 std::vector<Detection> Transcriber::detect(const std::vector<uint64_t>& ids, const std::vector<int32_t>& languages) {

@@ -5,6 +5,7 @@
 
 #include "sampler.hpp"
 #include "transcriber_turn.hpp"
+#include "vector_math.hpp"
 
 namespace pergola {
 namespace {
@@ -182,17 +183,27 @@ private:
 
     void add_best(const float* logprobs, double sum, size_t from, std::vector<Candidate>& candidates) const {
         if (width_ == 1) {
-            const int64_t id = std::max_element(logprobs, logprobs + vocab_) - logprobs;
+            const auto id = static_cast<int64_t>(index_of_greatest(logprobs, vocab_));
             candidates.push_back({sum + logprobs[id], id, from});
             return;
         }
-        std::vector<int64_t> order(vocab_);
-        for (size_t i = 0; i < vocab_; ++i) order[i] = static_cast<int64_t>(i);
-        const size_t count = std::min(vocab_, width_ + 1);
-        std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(),
-                          [&](int64_t a, int64_t b) { return logprobs[a] != logprobs[b] ? logprobs[a] > logprobs[b] : a < b; });
-        for (size_t i = 0; i < count; ++i)
-            if (std::isfinite(logprobs[order[i]])) candidates.push_back({sum + logprobs[order[i]], order[i], from});
+        // The few best of a vocabulary: a heap whose worst entry is on top.
+        using Entry = std::pair<float, int64_t>;
+        const auto better = [](const Entry& a, const Entry& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; };
+        std::vector<Entry> best;
+        for (size_t i = 0; i < vocab_; ++i) {
+            const Entry entry{logprobs[i], static_cast<int64_t>(i)};
+            if (best.size() > width_ && !better(entry, best.front())) continue;
+            if (!std::isfinite(entry.first)) continue;
+            best.push_back(entry);
+            std::push_heap(best.begin(), best.end(), better);
+            if (best.size() > width_ + 1) {
+                std::pop_heap(best.begin(), best.end(), better);
+                best.pop_back();
+            }
+        }
+        std::sort(best.begin(), best.end(), better);
+        for (const auto& [logprob, id] : best) candidates.push_back({sum + logprob, id, from});
     }
 
     size_t finished_wanted() const { return std::max<size_t>(1, static_cast<size_t>(std::lround(static_cast<double>(width_) * options_.patience))); }

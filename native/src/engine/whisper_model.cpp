@@ -22,10 +22,13 @@ std::string describe(const ov::AnyMap& properties) {
 
 bool runs_on_cpu(const std::string& device) { return device.find("GPU") == std::string::npos && device.find("NPU") == std::string::npos; }
 
-ov::AnyMap effective_properties(const WhisperModelOptions& options) {
+/// Exact arithmetic in the decoder, whose windows are batched: what is said must not depend on what else is in the batch. The encoder
+/// takes its windows one by one, so it may compute in what the processor is fastest at (bf16 where there are instructions for it;
+/// docs/performance.md has the word error rates).
+ov::AnyMap effective_properties(const WhisperModelOptions& options, bool encoder) {
     ov::AnyMap properties = options.properties;
     if (runs_on_cpu(options.device)) {
-        properties.emplace("INFERENCE_PRECISION_HINT", std::string("f32"));
+        if (!encoder) properties.emplace("INFERENCE_PRECISION_HINT", std::string("f32"));
         properties.emplace("DYNAMIC_QUANTIZATION_GROUP_SIZE", std::string("0"));
     }
     return properties;
@@ -51,16 +54,13 @@ void inspect(WhisperModel& model, const std::string& file) {
     model.vocab_size = axis(logits, logits.get_partial_shape().rank().get_length() - 1);
 }
 
-ov::CompiledModel compile(const std::shared_ptr<ov::Model>& graph, const WhisperModelOptions& options, const ov::AnyMap& properties) {
-    return core().compile_model(graph, options.device, properties);
-}
-
-std::shared_ptr<WhisperModel> load(const WhisperModelOptions& options, const ov::AnyMap& properties, const std::string& key, const LoadControl& control) {
+std::shared_ptr<WhisperModel> load(const WhisperModelOptions& options, const std::string& key, const LoadControl& control) {
     auto result = std::make_shared<WhisperModel>();
     result->device = options.device;
     const BlobCache cache(options.cache_dir);
     const std::string keys[] = {key + "|encoder", key + "|decoder"};
     ov::CompiledModel* parts[] = {&result->encoder, &result->decoder};
+    const ov::AnyMap properties[] = {effective_properties(options, true), effective_properties(options, false)};
     try {
         control.check();
         auto start = Clock::now();
@@ -69,7 +69,7 @@ std::shared_ptr<WhisperModel> load(const WhisperModelOptions& options, const ov:
             control.enter(LoadStage::Import);
             try {
                 for (int i = 0; i < 2; ++i) {
-                    *parts[i] = core().import_model(blobs[i]->data, options.device, properties);
+                    *parts[i] = core().import_model(blobs[i]->data, options.device, properties[i]);
                     result->blobs.push_back(blobs[i]->file);
                 }
                 result->from_cache = true;
@@ -90,9 +90,9 @@ std::shared_ptr<WhisperModel> load(const WhisperModelOptions& options, const ov:
             result->timings.convert_ms = since(start);
             control.enter(LoadStage::Compile);
             start = Clock::now();
-            result->encoder = compile(encoder, options, properties);
+            result->encoder = core().compile_model(encoder, options.device, properties[0]);
             control.check();
-            result->decoder = compile(decoder, options, properties);
+            result->decoder = core().compile_model(decoder, options.device, properties[1]);
             result->timings.compile_ms = since(start);
             control.enter(LoadStage::Export);
             for (int i = 0; i < 2; ++i) cache.store(keys[i], "", [&](std::ostream& out) { parts[i]->export_model(out); });
@@ -110,11 +110,11 @@ std::shared_ptr<WhisperModel> load(const WhisperModelOptions& options, const ov:
 std::shared_ptr<WhisperModel> open_whisper_model(const WhisperModelOptions& options, const LoadControl& control, bool& shared) {
     static auto* registry = new SharedRegistry<WhisperModel>();  // like the core, it outlives static destruction
     check_device(options.device);
-    const ov::AnyMap properties = effective_properties(options);
-    std::string key = options.model_key + "|" + options.device + "|" + describe(properties) + "|" + ov::get_openvino_version().buildNumber + "|" +
+    std::string key = options.model_key + "|" + options.device + "|" + describe(effective_properties(options, true)) + "|" +
+                      describe(effective_properties(options, false)) + "|" + ov::get_openvino_version().buildNumber + "|" +
                       kWhisperGraphVersion;
     for (const size_t layer : options.alignment_layers) key += "," + std::to_string(layer);
-    return registry->open(key, [&] { return load(options, properties, key, control); }, shared);
+    return registry->open(key, [&] { return load(options, key, control); }, shared);
 }
 
 }  // namespace pergola

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "vector_math.hpp"
+
 namespace pergola {
 namespace {
 
@@ -11,17 +13,6 @@ constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 void forbid(float* logits, int64_t begin, int64_t end) {
     if (end > begin) std::fill(logits + begin, logits + end, kNever);
-}
-
-/// Natural logarithm of the sum of exponentials; -infinity for nothing.
-float log_sum_exp(const float* values, size_t count) {
-    float peak = kNever;
-    for (size_t i = 0; i < count; ++i) peak = std::max(peak, values[i]);
-    if (!std::isfinite(peak)) return peak;
-    double sum = 0;
-    for (size_t i = 0; i < count; ++i)
-        if (values[i] > peak - 80.f) sum += std::exp(values[i] - peak);
-    return peak + static_cast<float>(std::log(sum));
 }
 
 }  // namespace
@@ -48,7 +39,7 @@ void WhisperRules::apply(float* logits, const std::vector<int64_t>& generated) c
     // Whatever single word is likeliest: if a time is likelier than that, it has to be a time.
     const int64_t begin = options_.tokens.timestamp_begin;
     const float time = log_sum_exp(logits + begin, vocab_ - static_cast<size_t>(begin));
-    const float text = *std::max_element(logits, logits + begin);
+    const float text = greatest(logits, static_cast<size_t>(begin));
     if (time > text) {
         forbid(logits, 0, begin);
         log_softmax(logits, vocab_);
