@@ -37,7 +37,7 @@ export async function resolveCache(
 }
 
 /** `mkdir` with `recursive` never returns below folders in which nothing can be made, such as `/proc`; this throws. */
-async function makeFolder(folder: string, withParents = true): Promise<void> {
+export async function makeFolder(folder: string, withParents = true): Promise<void> {
   try {
     await mkdir(folder);
   } catch (error) {

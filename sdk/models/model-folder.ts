@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
-import { realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { keyOfFiles } from "./file-key.js";
 import type { GgufFile } from "./gguf-file.js";
 import { checkGgufSupport } from "./gguf-support.js";
 import { readJsonObject } from "./json-file.js";
@@ -38,7 +37,7 @@ const TEXT_PARTS = ["text_config", "language_config", "llm_config"];
  */
 export async function readModelFacts(source: ModelSource): Promise<ModelFacts> {
   if (source.kind === "gguf") {
-    return { ...factsOfGguf(source.gguf), generationConfig: {}, modelKey: await keyOf(source.gguf.files) };
+    return { ...factsOfGguf(source.gguf), generationConfig: {}, modelKey: await keyOfFiles(source.gguf.files) };
   }
   const config = (await readJsonObject(join(source.path, "config.json"))) ?? {};
   const generationConfig = (await readJsonObject(join(source.path, "generation_config.json"))) ?? {};
@@ -49,7 +48,7 @@ export async function readModelFacts(source: ModelSource): Promise<ModelFacts> {
     generationConfig,
     statefulReason: "",
     notes: [],
-    modelKey: await keyOf([source.xml, source.bin]),
+    modelKey: await keyOfFiles([source.xml, source.bin]),
   };
 }
 
@@ -89,15 +88,4 @@ function inText(config: Record<string, unknown>, name: string): unknown {
 function idsOf(value: unknown): number[] {
   const list = Array.isArray(value) ? value : [value];
   return list.filter((id): id is number => Number.isSafeInteger(id) && id >= 0);
-}
-
-/** Links are resolved first, so that a file reached in two ways is one model. */
-async function keyOf(files: readonly string[]): Promise<string> {
-  const hash = createHash("sha256");
-  for (const file of files) {
-    const real = await realpath(file);
-    const { size, mtimeMs } = await stat(real);
-    hash.update(`${real}\0${size}\0${mtimeMs}\n`);
-  }
-  return hash.digest("hex").slice(0, 32);
 }

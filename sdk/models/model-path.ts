@@ -10,22 +10,29 @@ const EXPECTED = "the path of a model folder or .gguf file (a string, or a file:
 /**
  * Brings a model argument into the form of an absolute path: takes `file:` URLs, `~`, relative paths and trailing slashes.
  *
+ * @param name - what the caller knows the argument as
+ * @param expected - what it must be, for messages
  * @throws OptionError for anything that cannot be a path
  * @throws ModelError for paths inside an Electron archive
  */
-export function modelPath(model: unknown): string {
+export function modelPath(model: unknown, name = "model", expected = EXPECTED): string {
+  const invalid = (advice: string, cause?: unknown): OptionError => {
+    const shown = model instanceof URL ? showValue(model.href) : showValue(model);
+    const fields = { path: name, expected, received: model, cause };
+    return new OptionError(`${name} must be ${expected}, received ${shown}.${advice}`, fields);
+  };
   const text = model instanceof URL ? model.href : model;
-  if (typeof text !== "string" || text.trim() === "") throw invalid(model, "");
-  if (text.includes("\0")) throw invalid(model, " A path cannot hold a NUL character.");
+  if (typeof text !== "string" || text.trim() === "") throw invalid("");
+  if (text.includes("\0")) throw invalid(" A path cannot hold a NUL character.");
   let path = text;
   if (/^file:/i.test(text)) {
     try {
       path = fileURLToPath(text);
     } catch (error) {
-      throw invalid(model, ` ${(error as Error).message}.`, error);
+      throw invalid(` ${(error as Error).message}.`, error);
     }
   } else if (/^[a-z][a-z0-9+.-]+:\/\//i.test(text)) {
-    throw invalid(model, " Models are not fetched from URLs: download it and pass the path.");
+    throw invalid(" Models are not fetched from URLs: download it and pass the path.");
   } else if (text === "~" || text.startsWith("~/") || text.startsWith(`~${sep}`)) {
     path = join(homedir(), text.slice(1));
   }
@@ -47,14 +54,4 @@ function refuseArchive(path: string): void {
       `Unpack it with asarUnpack (or ship it as an extra resource) and pass the path in ${parts[at]}.unpacked.`,
     { file: path },
   );
-}
-
-function invalid(model: unknown, advice: string, cause?: unknown): OptionError {
-  const shown = model instanceof URL ? showValue(model.href) : showValue(model);
-  return new OptionError(`model must be ${EXPECTED}, received ${shown}.${advice}`, {
-    path: "model",
-    expected: EXPECTED,
-    received: model,
-    cause,
-  });
 }

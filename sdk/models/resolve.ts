@@ -4,6 +4,7 @@ import { ModelError, UnsupportedError } from "../core/errors.js";
 import { problemOf, startsWith } from "./file-check.js";
 import { readGguf, type GgufFile } from "./gguf-file.js";
 import { ggufInFolder } from "./gguf-folder.js";
+import { missingModel } from "./missing-model.js";
 import { modelPath } from "./model-path.js";
 
 /** The files of a language model, found and checked. Paths are absolute; links are left for the system to follow. */
@@ -42,7 +43,7 @@ const OTHER_KINDS: [file: string, kind: string][] = [
 export async function resolveModel(model: unknown): Promise<ModelSource> {
   const path = modelPath(model);
   const found = await stat(path).catch(() => undefined);
-  if (!found) throw await notFound(String(model), path);
+  if (!found) throw await missingModel(String(model), path, "an OpenVINO model or a .gguf file");
   if (found.isDirectory()) return resolveFolder(path);
   if (found.isFile()) return resolveFile(path);
   throw new ModelError(`${path} is neither a file nor a folder.`, { file: path });
@@ -95,23 +96,6 @@ async function irFolder(path: string): Promise<ModelSource> {
     );
   }
   return { kind: "ir", path, xml: join(path, "openvino_model.xml"), bin: join(path, "openvino_model.bin") };
-}
-
-async function notFound(given: string, path: string): Promise<Error> {
-  const problem = await problemOf(path);
-  if (problem !== "missing") return new ModelError(`The model ${path} is ${problem}.`, { file: path });
-  const hubId = /^[\w-][\w.-]*\/[\w-][\w.-]*(@[\w./-]+)?$/.test(given) && !given.endsWith(".gguf");
-  // "models/name" with a folder "models" beside it is a path with a typing error rather than a hub id.
-  const parentExists = hubId && (await stat(dirname(path)).catch(() => undefined))?.isDirectory();
-  if (hubId && !parentExists) {
-    return new UnsupportedError(
-      `There is no file or folder ${path}. If "${given}" is a hub id: this version does not download models. ` +
-        `Fetch it yourself (hf download ${given.split("@")[0]} --local-dir <folder>) and pass the folder, ` +
-        "which must hold an OpenVINO model or a .gguf file.",
-      { subject: "download from the hub" },
-    );
-  }
-  return new ModelError(`There is no model at ${path}: no such file or folder.`, { file: path });
 }
 
 function checkpoint(path: string): UnsupportedError {

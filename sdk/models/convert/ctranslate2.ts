@@ -164,16 +164,19 @@ class Reader {
   }
 
   async uint8(what: string): Promise<number> {
-    return this.#window.getUint8(await this.#take(1, what));
+    const at = await this.#take(1, what);
+    return this.#window.getUint8(at);
   }
 
   async uint32(what: string): Promise<number> {
-    return this.#window.getUint32(await this.#take(4, what), true);
+    const at = await this.#take(4, what);
+    return this.#window.getUint32(at, true);
   }
 
   /** Length with the closing NUL in two bytes, then the characters. */
   async string(what: string): Promise<string> {
-    const length = this.#window.getUint16(await this.#take(2, what), true);
+    const start = await this.#take(2, what);
+    const length = this.#window.getUint16(start, true);
     if (length === 0) this.#file.fail(`${what} is damaged; not a CTranslate2 model.bin, or a damaged one`);
     const at = await this.#take(length, what);
     const bytes = Buffer.from(this.#window.buffer, at, length);

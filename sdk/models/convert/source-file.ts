@@ -28,7 +28,7 @@ export class SourceFile {
   }
 
   /** Reads into a buffer of its own, whose start suits typed arrays. @throws ModelError where the file ends too early */
-  async read(position: number, length: number): Promise<Uint8Array> {
+  async read(position: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
     const bytes = new Uint8Array(length);
     let filled = 0;
     while (filled < length) {

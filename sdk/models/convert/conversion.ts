@@ -1,0 +1,123 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { copyFile, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { throwIfAborted } from "../../core/abort.js";
+import { ModelError, PergolaError } from "../../core/errors.js";
+import type { Graph } from "./graph.js";
+import { constantBytes, writeIr } from "./ir-writer.js";
+import type { TensorSource } from "./tensor-source.js";
+import type { WeightFormat } from "./weights.js";
+
+/** Goes up whenever the same checkpoint makes other files: conversions in the cache are made anew then. */
+export const CONVERTER_VERSION = 1;
+
+/** Written last into a folder: lists what belongs to it. */
+export const MANIFEST = "pergola-conversion.json";
+
+/** All that is to be written for a checkpoint, checked, but without its weights read. */
+export interface PreparedConversion {
+  /** For example `whisper`. */
+  architecture: string;
+  weights: WeightFormat;
+  /** Graphs by file name without ending. */
+  graphs: ReadonlyMap<string, Graph>;
+  /** JSON files by name. */
+  json: ReadonlyMap<string, unknown>;
+  /** Files to be taken over, by name: path of the original. */
+  copies: ReadonlyMap<string, string>;
+  source: TensorSource;
+}
+
+interface Manifest {
+  converter: number;
+  architecture: string;
+  weights: WeightFormat;
+  /** `sha256` for all but the weights. */
+  files: Record<string, { bytes: number; sha256?: string }>;
+}
+
+/**
+ * Writes a conversion into an empty folder.
+ *
+ * @returns the names of the files
+ * @throws the signal's reason; ModelError if the checkpoint or the disk fails
+ */
+export async function writeConversion(
+  { architecture, weights, graphs, json, copies }: PreparedConversion,
+  folder: string,
+  { signal, onProgress }: { signal?: AbortSignal | undefined; onProgress?: ((fraction: number) => void) | undefined },
+): Promise<string[]> {
+  const total = [...graphs.values()].reduce((sum, graph) => sum + constantBytes(graph), 0);
+  let written = 0;
+  const onBytes = (bytes: number): void => onProgress?.((written += bytes) / total);
+  const names: string[] = [];
+  try {
+    for (const [name, content] of json) {
+      throwIfAborted(signal);
+      await writeFile(join(folder, name), jsonText(content));
+      names.push(name);
+    }
+    for (const [name, original] of copies) {
+      throwIfAborted(signal);
+      await copyFile(original, join(folder, name));
+      names.push(name);
+    }
+    for (const [name, graph] of graphs) {
+      await writeIr(graph, join(folder, name), { signal, onBytes });
+      names.push(`${name}.xml`, `${name}.bin`);
+    }
+    const files: Manifest["files"] = {};
+    for (const name of names) files[name] = await describe(join(folder, name));
+    const manifest: Manifest = { converter: CONVERTER_VERSION, architecture, weights, files };
+    await writeFile(join(folder, MANIFEST), jsonText(manifest));
+    throwIfAborted(signal);
+    return [...names, MANIFEST];
+  } catch (error) {
+    throw asModelError(error, folder);
+  }
+}
+
+/** True if a folder holds a conversion by this version, with every file as it was written. */
+export async function isComplete(folder: string): Promise<boolean> {
+  try {
+    const manifest = JSON.parse(await readFile(join(folder, MANIFEST), "utf8")) as Manifest;
+    if (manifest.converter !== CONVERTER_VERSION) return false;
+    for (const [name, { bytes, sha256 }] of Object.entries(manifest.files)) {
+      const path = join(folder, name);
+      if ((await stat(path)).size !== bytes) return false;
+      if (sha256 !== undefined && (await hashOf(path)) !== sha256) return false;
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function describe(path: string): Promise<{ bytes: number; sha256?: string }> {
+  const { size } = await stat(path);
+  // Weights may be gigabytes: their size must do.
+  return path.endsWith(".bin") ? { bytes: size } : { bytes: size, sha256: await hashOf(path) };
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path), hash);
+  return hash.digest("hex");
+}
+
+function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** A full disk and the like, in the SDK's terms. */
+export function asModelError(error: unknown, folder: string): unknown {
+  if (PergolaError.isInstance(error) || typeof (error as NodeJS.ErrnoException | null)?.syscall !== "string") return error;
+  const { message, code } = error as NodeJS.ErrnoException;
+  const remedy =
+    code === "ENOSPC"
+      ? "Free some space, or choose another folder"
+      : "Choose a folder that can be written (for a conversion on loading: the cache option or PERGOLA_CACHE)";
+  return new ModelError(`The converted model cannot be written to ${folder}: ${message}. ${remedy}.`, { file: folder, cause: error });
+}

@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { OptionError } from "../core/errors.js";
+import { throwIfAborted } from "../core/abort.js";
+import { CONVERTER_VERSION } from "./convert/conversion.js";
+import { convertOnce } from "./convert/convert-folder.js";
+import type { WeightFormat } from "./convert/weights.js";
+import { checkpointFiles, prepareWhisper, type WhisperCheckpoint } from "./convert/whisper-checkpoint.js";
+import { whisperPreprocessorConfig } from "./convert/whisper-files.js";
+import { keyOfFiles } from "./file-key.js";
+import { readJsonObject } from "./json-file.js";
+import { modelPath } from "./model-path.js";
+import { checkWhisperIr, findWhisperFolder, type WhisperFolder } from "./whisper-folder.js";
+
+/** A Whisper model, found, checked and, where it was a checkpoint, converted. */
+export interface WhisperModelSource {
+  /** What was given, as an absolute path. */
+  path: string;
+  /** Holds the graphs, the configuration files and the tokenizer. */
+  folder: string;
+  encoder: { xml: string; bin: string };
+  decoder: { xml: string; bin: string };
+  /** `config.json`. */
+  config: Record<string, unknown>;
+  /** `generation_config.json`. */
+  generationConfig: Record<string, unknown>;
+  /** `preprocessor_config.json`. */
+  preprocessorConfig: Record<string, unknown>;
+  /** Changes whenever the graphs do. */
+  modelKey: string;
+  /** What the path given holds. */
+  format: WhisperFolder["format"];
+}
+
+export interface ResolveWhisperOptions {
+  /** How a checkpoint's matrices are stored. Defaults to `f16`. */
+  weights?: WeightFormat | undefined;
+  /** Keeps conversions; empty = a temporary folder, removed when the process ends. */
+  cacheFolder: string;
+  signal?: AbortSignal | undefined;
+  /** Told how far a conversion is, from 0 to 1. */
+  onProgress?: ((fraction: number) => void) | undefined;
+}
+
+/**
+ * Finds the files of a Whisper model: a folder with OpenVINO IR, or a CTranslate2 or Hugging Face checkpoint, which is
+ * converted the first time.
+ *
+ * @throws OptionError if the argument cannot be a path, or `weights` is asked for where nothing is converted
+ * @throws ModelError naming what is missing, damaged, or does not fit together
+ * @throws UnsupportedError for hub ids and for formats that cannot be read
+ * @throws the signal's reason
+ */
+export async function resolveWhisperModel(model: unknown, options: ResolveWhisperOptions): Promise<WhisperModelSource> {
+  const { weights, signal } = options;
+  throwIfAborted(signal);
+  const { format, folder: given } = await findWhisperFolder(model);
+  let folder = given;
+  if (format !== "openvino") {
+    folder = await convertedFolder({ format, folder: given }, options);
+  } else if (weights !== undefined) {
+    throw new OptionError(
+      `weights must be left out for ${given}: it is OpenVINO IR, which is used as it is. ` +
+        "To choose the format, pass the checkpoint it was made from.",
+      { path: "weights", expected: "nothing, for a model in OpenVINO IR", received: weights },
+    );
+  }
+  await checkWhisperIr(folder);
+  throwIfAborted(signal);
+  const config = (await readJsonObject(join(folder, "config.json"))) ?? {};
+  const bands = config["num_mel_bins"];
+  const preprocessorConfig =
+    (await readJsonObject(join(folder, "preprocessor_config.json"))) ??
+    whisperPreprocessorConfig(typeof bands === "number" ? bands : 80);
+  const graph = (name: string) => ({ xml: join(folder, `${name}.xml`), bin: join(folder, `${name}.bin`) });
+  const [encoder, decoder] = [graph("openvino_encoder_model"), graph("openvino_decoder_model")];
+  return {
+    ...{ path: modelPath(model), folder, encoder, decoder, config, preprocessorConfig, format },
+    generationConfig: (await readJsonObject(join(folder, "generation_config.json"))) ?? {},
+    modelKey: await keyOfFiles([encoder.xml, encoder.bin, decoder.xml, decoder.bin]),
+  };
+}
+
+async function convertedFolder(
+  checkpoint: WhisperCheckpoint,
+  { weights = "f16", cacheFolder, signal, onProgress }: ResolveWhisperOptions,
+): Promise<string> {
+  const key = await keyOfFiles(await checkpointFiles(checkpoint), weights, `converter ${CONVERTER_VERSION}`);
+  const parent = cacheFolder === "" ? temporaryFolder() : join(cacheFolder, "converted");
+  return convertOnce(join(parent, key), () => prepareWhisper(checkpoint, weights), { signal, onProgress });
+}
+
+let temporary: string | undefined;
+
+/** One a process. The runtime maps the files while a model is open, so they stay until the process ends. */
+function temporaryFolder(): string {
+  if (temporary !== undefined) return temporary;
+  const folder = mkdtempSync(join(tmpdir(), "pergola-converted-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  temporary = folder;
+  return folder;
+}
