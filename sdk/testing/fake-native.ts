@@ -7,11 +7,18 @@ import {
   type NativeGenerator,
   type NativeGeneratorInfo,
   type NativeGeneratorOptions,
+  type NativeLogMel,
   type NativeSystemInfo,
+  type NativeTranscriber,
+  type NativeTranscriberInfo,
+  type NativeTranscriberOptions,
 } from "../core/native-types.js";
 import { fakeNativeError, FakeGenerator, type FakeAnswers } from "./fake-generator.js";
+import { FakeLogMel } from "./fake-log-mel.js";
+import { FakeTranscriber, type FakeTranscriberScript } from "./fake-transcriber.js";
 
 export { fakeNativeError, FakeGenerator, type FakeAnswer, type FakeAnswers } from "./fake-generator.js";
+export { FakeTranscriber, type FakeTranscriberScript } from "./fake-transcriber.js";
 
 /** How the fake addon behaves. */
 export interface FakeNativeOptions {
@@ -20,6 +27,10 @@ export interface FakeNativeOptions {
   devices?: NativeDevice[];
   /** Changes to what generators say about themselves. */
   info?: Partial<NativeGeneratorInfo>;
+  /** What transcribers hear. */
+  hears?: FakeTranscriberScript;
+  /** Changes to what transcribers say about themselves. */
+  transcriberInfo?: Partial<NativeTranscriberInfo>;
   /** Loading fails with this. */
   loadError?: NativeErrorShape;
   /** `info.abi` of the addon. */
@@ -45,6 +56,11 @@ export class FakeNative implements NativeAddon {
   readonly generators: FakeGenerator[] = [];
   /** Options of every load, in order. */
   readonly loads: NativeGeneratorOptions[] = [];
+  /** Every transcriber that was opened, with the options of its load. */
+  readonly transcribers: FakeTranscriber[] = [];
+  readonly transcriberLoads: NativeTranscriberOptions[] = [];
+  /** Every spectrogram that was made, in order. */
+  readonly spectrograms: FakeLogMel[] = [];
   /** Calls of `listDevices`. */
   deviceListings = 0;
   readonly #options: FakeNativeOptions;
@@ -62,6 +78,13 @@ export class FakeNative implements NativeAddon {
   get generator(): FakeGenerator {
     const last = this.generators.at(-1);
     if (!last) throw new Error("no generator was opened");
+    return last;
+  }
+
+  /** The transcriber opened last. */
+  get transcriber(): FakeTranscriber {
+    const last = this.transcribers.at(-1);
+    if (!last) throw new Error("no transcriber was opened");
     return last;
   }
 
@@ -90,8 +113,27 @@ export class FakeNative implements NativeAddon {
 
   openGenerator(options: NativeGeneratorOptions): { load: number; promise: Promise<NativeGenerator> } {
     this.loads.push(options);
+    return this.#load(() => this.#open(options));
+  }
+
+  openTranscriber(options: NativeTranscriberOptions): { load: number; promise: Promise<NativeTranscriber> } {
+    this.transcriberLoads.push(options);
+    return this.#load(() => this.#openTranscriber(options));
+  }
+
+  createLogMel(bins: number): NativeLogMel {
+    const mel = new FakeLogMel(bins);
+    this.spectrograms.push(mel);
+    return mel;
+  }
+
+  abortLoad(load: number): void {
+    setImmediate(() => this.#pending.get(load)?.abort());
+  }
+
+  #load<Opened>(open: () => Opened): { load: number; promise: Promise<Opened> } {
     const id = ++this.#lastId;
-    const promise = new Promise<NativeGenerator>((resolve, reject) => {
+    const promise = new Promise<Opened>((resolve, reject) => {
       this.#pending.set(id, {
         id,
         finish: () => {
@@ -99,7 +141,7 @@ export class FakeNative implements NativeAddon {
           if (this.#options.loadError) reject(this.#options.loadError);
           else {
             this.#emit([{ type: "progress", load: id, stage: "warm-up", fraction: 1 }]);
-            resolve(this.#open(options));
+            resolve(open());
           }
         },
         abort: () => {
@@ -119,8 +161,23 @@ export class FakeNative implements NativeAddon {
     return { load: id, promise };
   }
 
-  abortLoad(load: number): void {
-    setImmediate(() => this.#pending.get(load)?.abort());
+  #openTranscriber(options: NativeTranscriberOptions): FakeTranscriber {
+    const transcriber = new FakeTranscriber(
+      {
+        device: options.device,
+        vocabSize: 51_864,
+        windowFrames: 3000,
+        maxPositions: options.maxPositions,
+        fromCache: false,
+        shared: false,
+        timings: { readMs: 1, convertMs: 1, compileMs: 1, importMs: 0, warmUpMs: 1 },
+        ...this.#options.transcriberInfo,
+      },
+      this.#options.hears ?? {},
+      () => ++this.#lastId,
+    );
+    this.transcribers.push(transcriber);
+    return transcriber;
   }
 
   #open(options: NativeGeneratorOptions): FakeGenerator {
