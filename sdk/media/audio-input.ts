@@ -1,0 +1,109 @@
+import { types } from "node:util";
+import { OptionError } from "../core/errors.js";
+import { showValue } from "../core/validate.js";
+import { locateAudio } from "./audio-path.js";
+import type { ByteSource } from "./byte-reader.js";
+import { fileSource, memorySource, streamSource } from "./byte-sources.js";
+import { memorySamples, streamSamples } from "./raw-samples.js";
+import type { MonoAudio } from "./mono-audio.js";
+
+const EXPECTED =
+  "a path, a file: or data: URL, the bytes of an audio file (Buffer, Uint8Array, ArrayBuffer), mono samples " +
+  "(Float32Array with sampleRate), or a stream or async iterable of bytes or samples";
+
+/** An input that was understood, before its content is looked at. */
+export type UnderstoodInput =
+  | { kind: "encoded"; source: ByteSource; live: boolean }
+  | { kind: "samples"; audio: MonoAudio; live: boolean; close(): Promise<void> };
+
+type Chunks = AsyncIterable<unknown> | Iterable<unknown>;
+
+/**
+ * Understands everything that may be passed as audio.
+ *
+ * @throws OptionError for values of a wrong type, and for a sampling rate that is missing or out of place
+ * @throws MediaError for files that cannot be opened
+ */
+export async function understandInput(
+  input: unknown,
+  sampleRate: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<UnderstoodInput> {
+  if (types.isFloat32Array(input)) {
+    const audio = memorySamples(input, requireRate(sampleRate, "a Float32Array"));
+    return { kind: "samples", audio, live: false, close: async () => {} };
+  }
+  if (typeof input === "string" || input instanceof URL) {
+    refuseRate(sampleRate, "a file");
+    const located = locateAudio(input);
+    const source =
+      "path" in located ? await fileSource(located.path, signal) : memorySource(located.bytes, located.name);
+    return { kind: "encoded", source, live: source.size === undefined };
+  }
+  const bytes = bytesOf(input);
+  if (bytes) {
+    refuseRate(sampleRate, "the bytes of an encoded file");
+    return { kind: "encoded", source: memorySource(bytes, "the audio buffer"), live: false };
+  }
+  const chunks = chunksOf(input);
+  if (!chunks) throw wrongType(input);
+  if (sampleRate === undefined) {
+    return { kind: "encoded", source: streamSource(chunks, "the audio stream", signal), live: true };
+  }
+  const { audio, close } = streamSamples(chunks, sampleRate, signal);
+  return { kind: "samples", audio, live: true, close };
+}
+
+function bytesOf(input: unknown): Uint8Array | undefined {
+  if (types.isUint8Array(input)) return input;
+  if (types.isAnyArrayBuffer(input)) return new Uint8Array(input);
+  return undefined;
+}
+
+function chunksOf(input: unknown): Chunks | undefined {
+  if (typeof input !== "object" || input === null || ArrayBuffer.isView(input)) return undefined;
+  if (Symbol.asyncIterator in input) return input as AsyncIterable<unknown>;
+  if (Array.isArray(input) && typeof input[0] === "number") return undefined;
+  if (Symbol.iterator in input) return input as Iterable<unknown>;
+  // Of a Blob only this is needed.
+  if ("stream" in input && "arrayBuffer" in input) return chunksOf((input as Blob).stream());
+  return undefined;
+}
+
+function requireRate(sampleRate: number | undefined, what: string): number {
+  if (sampleRate !== undefined) return sampleRate;
+  throw new OptionError(
+    `sampleRate is missing: ${what} does not say how many samples make a second. Pass it, for example sampleRate: 16000.`,
+    { path: "sampleRate", expected: "samples a second", received: undefined },
+  );
+}
+
+function refuseRate(sampleRate: number | undefined, what: string): void {
+  if (sampleRate === undefined) return;
+  throw new OptionError(
+    `sampleRate belongs to samples (Float32Array); ${what} says its own rate. Leave sampleRate out, ` +
+      `or convert raw PCM to a Float32Array first. Received ${sampleRate}.`,
+    { path: "sampleRate", expected: "undefined", received: sampleRate },
+  );
+}
+
+function wrongType(input: unknown): OptionError {
+  return new OptionError(`audio must be ${EXPECTED}; received ${showValue(input)}.${advice(input)}`, {
+    path: "audio",
+    expected: EXPECTED,
+    received: input,
+  });
+}
+
+function advice(input: unknown): string {
+  if (Array.isArray(input) || types.isFloat64Array(input)) return " Convert it: Float32Array.from(audio).";
+  if (types.isInt16Array(input)) return " Convert it: Float32Array.from(audio, (value) => value / 32768).";
+  if (types.isInt32Array(input)) return " Convert it: Float32Array.from(audio, (value) => value / 2147483648).";
+  if (ArrayBuffer.isView(input)) return " Convert the samples to a Float32Array with values from -1 to 1.";
+  if (typeof input === "object" && input !== null) {
+    if ("body" in input && "arrayBuffer" in input) return " Of a response pass its body.";
+    if ("getChannelData" in input) return " Of an AudioBuffer pass getChannelData(0) and its sampleRate.";
+    if ("then" in input) return " Await the promise first.";
+  }
+  return "";
+}

@@ -1,0 +1,107 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { MediaError } from "../core/errors.js";
+import { type ByteSource, plainBytes } from "./byte-reader.js";
+import { streamReader } from "./stream-reader.js";
+
+const FILE_PIECE = 256 * 1024;
+const MEMORY_PIECE = 256 * 1024;
+
+/** An encoded file that is in memory. */
+export function memorySource(bytes: Uint8Array, name: string): ByteSource {
+  const plain = plainBytes(bytes);
+  let position = 0;
+  return {
+    name,
+    size: bytes.length,
+    async next() {
+      if (position >= plain.length) return undefined;
+      const piece = plain.subarray(position, position + MEMORY_PIECE);
+      position += piece.length;
+      return piece;
+    },
+    seek(to) {
+      position = to;
+    },
+    async close() {},
+  };
+}
+
+/** An encoded file whose bytes come from a Node stream, a web stream or any (async) iterable. */
+export function streamSource(
+  chunks: AsyncIterable<unknown> | Iterable<unknown>,
+  name: string,
+  signal: AbortSignal | undefined,
+): ByteSource {
+  const reader = streamReader(chunks, "bytes", name, signal);
+  return { name, size: undefined, next: () => reader.next(), close: () => reader.close() };
+}
+
+/**
+ * Opens a file. Named pipes (and `/dev/stdin`) are read as streams.
+ *
+ * @param path - absolute
+ * @throws MediaError if there is no such file, or it cannot be read
+ */
+export async function fileSource(path: string, signal: AbortSignal | undefined): Promise<ByteSource> {
+  let handle: FileHandle;
+  try {
+    handle = await open(path, "r");
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  const found = await handle.stat();
+  if (found.isFIFO() || found.isSocket()) {
+    return streamSource(handle.createReadStream(), path, signal);
+  }
+  if (!found.isFile()) {
+    await handle.close();
+    throw new MediaError(
+      found.isDirectory()
+        ? `Cannot read audio from ${path}: it is a folder. Pass the path of one audio file.`
+        : `Cannot read audio from ${path}: it is a device, not a file. Pass a file, or a stream of its bytes.`,
+    );
+  }
+  return openedFile(handle, path, found.size);
+}
+
+function openedFile(handle: FileHandle, name: string, size: number): ByteSource {
+  const memory = new Uint8Array(Math.min(FILE_PIECE, Math.max(1, size)));
+  let position = 0;
+  let closing: Promise<void> | undefined;
+  return {
+    name,
+    size,
+    async next() {
+      let bytesRead: number;
+      try {
+        ({ bytesRead } = await handle.read(memory, 0, memory.length, position));
+      } catch (error) {
+        throw unreadable(name, error);
+      }
+      if (bytesRead === 0) return undefined;
+      position += bytesRead;
+      return memory.subarray(0, bytesRead);
+    },
+    seek(to) {
+      position = to;
+    },
+    close: () => (closing ??= handle.close()),
+  };
+}
+
+const REASONS: Record<string, string> = {
+  ENOENT: "there is no such file. Check the path (relative paths count from the working directory)",
+  ENOTDIR: "a part of the path is a file, not a folder. Check the path",
+  EACCES: "no permission to read it. Change the permissions or copy the file",
+  EPERM: "no permission to read it. Change the permissions or copy the file",
+  ENAMETOOLONG: "the path is too long for this system. Encoded bytes are passed as a Buffer, not as a string",
+  ELOOP: "its links go round in a circle. Pass the path of the file itself",
+  EISDIR: "it is a folder. Pass the path of one audio file",
+};
+
+function unreadable(path: string, error: unknown): MediaError {
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  const shown = path.length > 200 ? `${path.slice(0, 200)}… (${path.length} characters)` : path;
+  const reason = REASONS[code] ?? `${(error as Error).message}. Check the file and the disk`;
+  return new MediaError(`Cannot read audio from ${shown}: ${reason}.`, { cause: error });
+}

@@ -1,0 +1,145 @@
+import { MediaError } from "../core/errors.js";
+import type { ByteReader } from "./byte-reader.js";
+import { fromFrame, mixDown, type MonoAudio } from "./mono-audio.js";
+
+/** What the WebAssembly decoders of npm give. */
+export interface DecodedPiece {
+  channelData: Float32Array[];
+  samplesDecoded: number;
+  sampleRate: number;
+}
+
+/** A decoder that takes a file in pieces of any length. */
+export interface PieceDecoder {
+  readonly ready: Promise<void>;
+  decode(bytes: Uint8Array): DecodedPiece | Promise<DecodedPiece>;
+  /** Ends the file. */
+  flush?(): Promise<DecodedPiece>;
+  free(): void;
+}
+
+/**
+ * Loads a decoder from a package that users install if they need it: its code is under the LGPL, so it is not among the
+ * dependencies of this SDK.
+ *
+ * @throws MediaError saying how to install it
+ */
+export async function loadDecoderPackage<Module>(
+  load: () => Promise<Module>,
+  packageName: string,
+  format: string,
+  name: string,
+): Promise<Module> {
+  try {
+    return await load();
+  } catch (error) {
+    throw new MediaError(
+      `Cannot read audio from ${name}: it is ${format}, and the package that decodes it could not be loaded. ` +
+        `Install it: npm install ${packageName}; or convert the file: ffmpeg -i in.xyz out.wav.`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Decodes a file with a piece decoder. Damaged places are left out as the decoder sees fit; a file without a single frame
+ * that can be decoded is an error.
+ *
+ * @param pieceBytes - given to the decoder at once; small, because the event loop waits meanwhile
+ */
+export async function openWithDecoder(
+  reader: ByteReader,
+  decoder: PieceDecoder,
+  format: string,
+  pieceBytes: number,
+): Promise<MonoAudio> {
+  const { name } = reader.source;
+  const pieces = decodePieces(reader, decoder, format, pieceBytes);
+  // The rate is known when the first samples are.
+  const first = await pieces.next();
+  if (first.done) {
+    throw new MediaError(
+      `Cannot read audio from ${name}: it looks like ${format}, but no part of it can be decoded. ` +
+        "The file is damaged or incomplete; get it again.",
+    );
+  }
+  const { sampleRate } = first.value;
+  const blocks = async function* (): AsyncGenerator<Float32Array, void, undefined> {
+    try {
+      yield mono(first.value);
+      for await (const piece of pieces) {
+        if (piece.sampleRate !== sampleRate) {
+          throw new MediaError(
+            `Cannot read audio from ${name}: its sampling rate changes from ${sampleRate} to ${piece.sampleRate} Hz. ` +
+              "Convert it first: ffmpeg -i in.xyz out.wav.",
+          );
+        }
+        yield mono(piece);
+      }
+    } finally {
+      await pieces.return();
+    }
+  };
+  return { name, sampleRate, frames: undefined, blocks: (from) => fromFrame(blocks(), from) };
+}
+
+function mono(piece: DecodedPiece): Float32Array {
+  return mixDown(piece.channelData, piece.samplesDecoded);
+}
+
+async function* decodePieces(
+  reader: ByteReader,
+  decoder: PieceDecoder,
+  format: string,
+  pieceBytes: number,
+): AsyncGenerator<DecodedPiece, void, undefined> {
+  let usable = true;
+  /** @returns `undefined` if there is nothing yet */
+  const attempt = async (work: () => DecodedPiece | Promise<DecodedPiece>): Promise<DecodedPiece | undefined> => {
+    try {
+      const piece = await quietly(work);
+      return piece.samplesDecoded > 0 ? piece : undefined;
+    } catch (error) {
+      usable = false;
+      throw new MediaError(
+        `Cannot read audio from ${reader.source.name}: decoding ${format} failed near byte ${reader.position} ` +
+          `(${error instanceof Error ? error.message : String(error)}). The file is damaged; get it again.`,
+        { cause: error },
+      );
+    }
+  };
+  await decoder.ready;
+  try {
+    for (;;) {
+      const bytes = await reader.takeAvailable(1, pieceBytes);
+      if (bytes.length === 0) break;
+      // Decoders keep what they are given.
+      const copy = bytes.slice();
+      const piece = await attempt(() => decoder.decode(copy));
+      if (piece) yield piece;
+    }
+    const rest = decoder.flush && (await attempt(() => decoder.flush!()));
+    if (rest) yield rest;
+  } finally {
+    // After a failure inside WebAssembly its memory is left to the garbage collector.
+    if (usable) decoder.free();
+  }
+}
+
+/** Calls a decoder without what it writes to the console about damaged frames. Only its synchronous part is covered. */
+export function quietly<Value>(work: () => Value): Value {
+  const output: object = globalThis.console;
+  const names = ["error", "warn", "log"];
+  const before = names.map((name) => [name, Object.getOwnPropertyDescriptor(output, name)] as const);
+  for (const name of names) {
+    Object.defineProperty(output, name, { value: () => undefined, configurable: true, writable: true });
+  }
+  try {
+    return work();
+  } finally {
+    for (const [name, descriptor] of before) {
+      if (descriptor) Object.defineProperty(output, name, descriptor);
+      else Reflect.deleteProperty(output, name);
+    }
+  }
+}

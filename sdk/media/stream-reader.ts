@@ -1,0 +1,111 @@
+import { abortReason, throwIfAborted } from "../core/abort.js";
+import { MediaError, OptionError, PergolaError } from "../core/errors.js";
+import { plainBytes } from "./byte-reader.js";
+import { showValue } from "../core/validate.js";
+
+interface ChunkTypes {
+  bytes: Uint8Array;
+  samples: Float32Array;
+}
+
+/** Chunks of a stream, checked; `undefined` at the end. */
+export interface StreamReader<Chunk> {
+  next(): Promise<Chunk | undefined>;
+  /** Ends the stream: destroys a Node stream, cancels a web stream. */
+  close(): Promise<void>;
+}
+
+/**
+ * Reads the chunks of any iterable. A stream's own error is told as a MediaError; waiting for a chunk ends when the
+ * signal is aborted.
+ *
+ * @param kind - what the chunks must be
+ */
+export function streamReader<Kind extends keyof ChunkTypes>(
+  chunks: AsyncIterable<unknown> | Iterable<unknown>,
+  kind: Kind,
+  name: string,
+  signal: AbortSignal | undefined,
+): StreamReader<ChunkTypes[Kind]> {
+  const iterator = iterate(chunks);
+  let index = 0;
+  let finished = false;
+  return {
+    async next() {
+      for (;;) {
+        if (finished) return undefined;
+        let result: IteratorResult<unknown>;
+        try {
+          result = await unlessAborted(Promise.resolve(iterator.next()), signal);
+        } catch (error) {
+          if (PergolaError.isInstance(error) || (signal?.aborted && error === abortReason(signal))) throw error;
+          finished = true;
+          const reason = error instanceof Error ? error.message : showValue(error);
+          throw new MediaError(`The source of ${name} failed: ${reason}`, { cause: error });
+        }
+        if (result.done) {
+          finished = true;
+          return undefined;
+        }
+        const chunk = checkChunk(result.value, kind, index++);
+        if (chunk.length > 0) return chunk as ChunkTypes[Kind];
+      }
+    },
+    async close() {
+      if (finished) return;
+      finished = true;
+      const ending = Promise.resolve(iterator.return?.()).catch(() => undefined);
+      // A generator that waits for something ends when that comes; nobody should wait for it here.
+      await Promise.race([ending, new Promise((resolve) => setImmediate(resolve))]);
+    },
+  };
+}
+
+function iterate(chunks: AsyncIterable<unknown> | Iterable<unknown>): AsyncIterator<unknown> | Iterator<unknown> {
+  if (Symbol.asyncIterator in chunks) return chunks[Symbol.asyncIterator]();
+  return chunks[Symbol.iterator]();
+}
+
+async function unlessAborted<Value>(waiting: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  if (!signal) return waiting;
+  throwIfAborted(signal);
+  let abort!: () => void;
+  const aborted = new Promise<void>((resolve) => {
+    abort = resolve;
+  });
+  signal.addEventListener("abort", abort, { once: true });
+  // Nobody waits for it any more after an abort.
+  waiting.catch(() => undefined);
+  try {
+    await Promise.race([waiting, aborted]);
+    throwIfAborted(signal);
+    return await waiting;
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+function checkChunk(chunk: unknown, kind: keyof ChunkTypes, index: number): Uint8Array | Float32Array {
+  if (kind === "bytes" && chunk instanceof ArrayBuffer) return new Uint8Array(chunk);
+  const tag = ArrayBuffer.isView(chunk) ? (chunk as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] : undefined;
+  if (kind === "bytes" && tag === "Uint8Array") return plainBytes(chunk as Uint8Array);
+  if (kind === "samples" && tag === "Float32Array") return chunk as Float32Array;
+  const expected =
+    kind === "bytes"
+      ? "a Uint8Array (bytes of an encoded file)"
+      : "a Float32Array (mono samples from -1 to 1, because sampleRate was given)";
+  throw new OptionError(
+    `Chunk ${index} of the audio stream must be ${expected}, received ${showValue(chunk)}. ${remedy(chunk, kind, tag)}`,
+    { path: "audio", expected, received: chunk },
+  );
+}
+
+function remedy(chunk: unknown, kind: keyof ChunkTypes, tag: string | undefined): string {
+  if (kind === "bytes" && tag === "Float32Array") return "Pass sampleRate to say that the chunks are samples.";
+  if (kind === "bytes" && typeof chunk === "string") return "Do not set an encoding on the stream.";
+  if (kind === "samples" && tag === "Uint8Array") {
+    return "Leave sampleRate out for an encoded file, which says its own rate; convert raw PCM to Float32Array first.";
+  }
+  if (tag === "Int16Array") return "Convert it: Float32Array.from(chunk, (value) => value / 32768).";
+  return "Convert the chunks first.";
+}

@@ -1,0 +1,69 @@
+import wavefile from "wavefile";
+import { decodeImaBlock } from "./ima-adpcm.js";
+import type { WavEncoding, WavFormat } from "./wav-header.js";
+
+/** Turns whole blocks of a WAV file's data into mono samples. */
+export type WavSampleDecoder = (bytes: Uint8Array) => Float32Array;
+
+/** Reads one sample of one channel. */
+type SampleReader = (view: DataView, offset: number, littleEndian: boolean) => number;
+
+/*
+ * `wavefile` takes a whole file and gives a Float64Array of all samples at 50 to 750 ns a sample: minutes for an hour of
+ * stereo. Plain numbers are therefore read directly, which takes 2 to 5 ns; the tests compare with `wavefile`.
+ */
+const READERS: Record<string, SampleReader> = {
+  integer1: (view, offset) => (view.getUint8(offset) - 128) / 128,
+  integer2: (view, offset, littleEndian) => view.getInt16(offset, littleEndian) / 32768,
+  integer3: (view, offset, littleEndian) =>
+    littleEndian
+      ? (view.getInt16(offset + 1, true) * 256 + view.getUint8(offset)) / 8388608
+      : (view.getInt16(offset, false) * 256 + view.getUint8(offset + 2)) / 8388608,
+  integer4: (view, offset, littleEndian) => view.getInt32(offset, littleEndian) / 2147483648,
+  float4: (view, offset, littleEndian) => view.getFloat32(offset, littleEndian),
+  float8: (view, offset, littleEndian) => view.getFloat64(offset, littleEndian),
+};
+
+/** A decoder for blocks of this format: channels mixed down to their mean, integers scaled to [-1, 1). */
+export function wavSampleDecoder(format: WavFormat): WavSampleDecoder {
+  if (format.encoding === "ima-adpcm") return (bytes) => decodeImaBlock(bytes, format.channels);
+  const { channels, sampleBytes, littleEndian, blockAlign } = format;
+  const read = companded(format.encoding) ?? READERS[`${format.encoding}${sampleBytes}`]!;
+  return (bytes) => {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const mono = new Float32Array(bytes.length / blockAlign);
+    let offset = 0;
+    for (let frame = 0; frame < mono.length; frame++) {
+      let sum = 0;
+      for (let channel = 0; channel < channels; channel++) {
+        sum += read(view, offset, littleEndian);
+        offset += sampleBytes;
+      }
+      mono[frame] = sum / channels;
+    }
+    return mono;
+  };
+}
+
+const tables = new Map<WavEncoding, Float32Array>();
+
+/** A reader by table for the encodings that have one value for each byte; `wavefile` decodes the table. */
+function companded(encoding: WavEncoding): SampleReader | undefined {
+  if (encoding !== "a-law" && encoding !== "mu-law") return undefined;
+  let table = tables.get(encoding);
+  if (!table) {
+    const file = new wavefile.WaveFile();
+    file.fromScratch(
+      1,
+      8000,
+      encoding === "a-law" ? "8a" : "8m",
+      Uint8Array.from({ length: 256 }, (_, byte) => byte),
+    );
+    if (encoding === "a-law") file.fromALaw("16");
+    else file.fromMuLaw("16");
+    table = Float32Array.from(file.getSamples(true), (value) => value / 32768);
+    tables.set(encoding, table);
+  }
+  const values = table;
+  return (view, offset) => values[view.getUint8(offset)]!;
+}
