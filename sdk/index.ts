@@ -29,6 +29,7 @@ export type { FinishReason, LLMChunk, LLMResult, TokenLogprob, Usage } from "./l
 export type { LLMTokenizer } from "./llm/llm-tokenizer.js";
 export type { Prompt } from "./llm/prompt.js";
 export { defaultCacheFolder } from "./models/cache.js";
+export { convertModel, type ConversionResult, type ConvertOptions } from "./models/convert/convert-model.js";
 export { inspectModel, type ModelInspection } from "./models/inspect-model.js";
 export type {
   AssistantMessage,

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { addBenchCommand } from "./bench.js";
 import { addChatCommand } from "./chat.js";
+import { addConvertCommand } from "./convert.js";
 import { addDevicesCommand } from "./devices.js";
 import { addDoctorCommand } from "./doctor.js";
 import type { Terminal } from "./terminal.js";
@@ -25,6 +26,7 @@ export function createProgram(terminal: Terminal): Command {
     .exitOverride();
   // Commands copy the settings above when they are added.
   addChatCommand(program, terminal);
+  addConvertCommand(program, terminal);
   addDevicesCommand(program, terminal);
   addDoctorCommand(program, terminal);
   addBenchCommand(program, terminal);

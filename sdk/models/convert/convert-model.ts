@@ -95,7 +95,7 @@ async function checkOut(path: string, overwrite: boolean): Promise<void> {
   const earlier = names?.includes(MANIFEST) === true;
   if (earlier && overwrite) return;
   const remedy = earlier
-    ? "It holds an earlier conversion: pass overwrite: true to replace it"
+    ? "It holds an earlier conversion; with the option overwrite it is replaced"
     : names
       ? "It is not empty, and what is in it was not made by a conversion"
       : "It is a file";
