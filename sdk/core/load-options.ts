@@ -14,58 +14,65 @@ export interface KvCacheOptions {
   precision?: "f32" | "f16" | "bf16" | "u8" | undefined;
 }
 
-/** Options of `load()` that all pipelines with a language model share. */
-export interface LoadOptions {
+/** Options of `load()` that all pipelines share. */
+export interface CommonLoadOptions {
   /** `CPU`, `GPU`, `GPU.1`, `NPU`, `AUTO`, or a list: `AUTO:GPU,CPU`, `HETERO:GPU,CPU`. Defaults to `CPU`. */
   device?: string | undefined;
   /** OpenVINO properties, passed through: `{ NUM_STREAMS: 1, INFERENCE_NUM_THREADS: 4 }`. Defaults to none. */
   properties?: Record<string, string | number | boolean> | undefined;
-  /** How attention keeps its past: in pages shared by all requests, or in the model's state. Defaults to `auto`: paged where the model allows it. */
-  attention?: "auto" | "paged" | "stateful" | undefined;
-  /** `file`: the file's own weight values. `int8`: re-rounded for speed; answers may differ. Defaults to `file`. */
-  weights?: "file" | "int8" | undefined;
-  kvCache?: KvCacheOptions | undefined;
   /**
    * Keeps compiled models on disk, so that loading again takes a fraction of the time: `true` for the user's cache folder
    * (`PERGOLA_CACHE` names another), a path, or `false`. Defaults to `true`.
    */
   cache?: boolean | string | undefined;
-  /** Runs a few steps before `load()` resolves, so that the first answer is as fast as later ones. Defaults to `true`. */
+  /** Runs a few steps before `load()` resolves, so that the first call is as fast as later ones. Defaults to `true`. */
   warmUp?: boolean | undefined;
-  /** Reuses what is already computed for equal beginnings of prompts. Defaults to `true`. */
-  prefixCaching?: boolean | undefined;
-  /** Prompt tokens computed in one inference at most. Defaults to 512. */
-  maxBatchTokens?: number | undefined;
-  /** Requests in one inference at most; others wait. Defaults to 64. */
-  maxBatchSequences?: number | undefined;
   /** Called while loading; an exception it throws ends the load. */
   onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** Ends the load; it rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
-/** Load options with every default filled in. */
-export interface ResolvedLoadOptions {
+/** Options of `load()` that all pipelines with a language model share. */
+export interface LoadOptions extends CommonLoadOptions {
+  /** How attention keeps its past: in pages shared by all requests, or in the model's state. Defaults to `auto`: paged where the model allows it. */
+  attention?: "auto" | "paged" | "stateful" | undefined;
+  /** `file`: the file's own weight values. `int8`: re-rounded for speed; answers may differ. Defaults to `file`. */
+  weights?: "file" | "int8" | undefined;
+  kvCache?: KvCacheOptions | undefined;
+  /** Reuses what is already computed for equal beginnings of prompts. Defaults to `true`. */
+  prefixCaching?: boolean | undefined;
+  /** Prompt tokens computed in one inference at most. Defaults to 512. */
+  maxBatchTokens?: number | undefined;
+  /** Requests in one inference at most; others wait. Defaults to 64. */
+  maxBatchSequences?: number | undefined;
+}
+
+/** {@link CommonLoadOptions} with every default filled in. */
+export interface ResolvedCommonOptions {
   device: string;
   properties: Record<string, string | number | boolean>;
+  cache: boolean | string;
+  warmUp: boolean;
+}
+
+/** Load options with every default filled in. */
+export interface ResolvedLoadOptions extends ResolvedCommonOptions {
   attention: "auto" | "paged" | "stateful";
   weights: "file" | "int8";
   kvCache: { bytes?: number; tokens?: number; precision?: "f32" | "f16" | "bf16" | "u8" };
-  cache: boolean | string;
-  warmUp: boolean;
   prefixCaching: boolean;
   maxBatchTokens: number;
   maxBatchSequences: number;
 }
 
+export const COMMON_LOAD_DEFAULTS: ResolvedCommonOptions = { device: "CPU", properties: {}, cache: true, warmUp: true };
+
 export const LOAD_DEFAULTS: ResolvedLoadOptions = {
-  device: "CPU",
-  properties: {},
+  ...COMMON_LOAD_DEFAULTS,
   attention: "auto",
   weights: "file",
   kvCache: {},
-  cache: true,
-  warmUp: true,
   prefixCaching: true,
   maxBatchTokens: 512,
   maxBatchSequences: 64,
@@ -75,8 +82,8 @@ const propertyValue = z
   .union([z.string(), z.number(), z.boolean()])
   .describe("a string, a finite number or a boolean, as OpenVINO properties are");
 
-/** Fields of the load schema; pipelines add their own and make it strict. */
-export const loadOptionFields = {
+/** Fields of the load schema of every pipeline. */
+export const commonLoadFields = {
   device: z
     .string()
     .trim()
@@ -84,6 +91,18 @@ export const loadOptionFields = {
     .describe("a device name such as CPU, GPU, GPU.1, NPU, AUTO or HETERO:GPU,CPU")
     .optional(),
   properties: z.record(z.string(), propertyValue).optional(),
+  cache: z
+    .union([z.boolean(), z.string().min(1)])
+    .describe("true, false or the path of a folder")
+    .optional(),
+  warmUp: flag.optional(),
+  onProgress: callback<(progress: LoadProgress) => void>().optional(),
+  signal: signal.optional(),
+};
+
+/** The same with those of language models; pipelines add their own and make it strict. */
+export const loadOptionFields = {
+  ...commonLoadFields,
   attention: z.enum(["auto", "paged", "stateful"]).optional(),
   weights: z.enum(["file", "int8"]).optional(),
   kvCache: z
@@ -93,16 +112,9 @@ export const loadOptionFields = {
       precision: z.enum(["f32", "f16", "bf16", "u8"]).optional(),
     })
     .optional(),
-  cache: z
-    .union([z.boolean(), z.string().min(1)])
-    .describe("true, false or the path of a folder")
-    .optional(),
-  warmUp: flag.optional(),
   prefixCaching: flag.optional(),
   maxBatchTokens: wholeNumber(1).optional(),
   maxBatchSequences: wholeNumber(1).optional(),
-  onProgress: callback<(progress: LoadProgress) => void>().optional(),
-  signal: signal.optional(),
 };
 
 const loadOptionsSchema = z.strictObject(loadOptionFields);
@@ -131,10 +143,23 @@ export function parseLoadOptions<Options extends LoadOptions = LoadOptions>(
 
 /** Fills in the defaults. */
 export function resolveLoadOptions(options: LoadOptions): ResolvedLoadOptions {
-  const resolved = { ...LOAD_DEFAULTS };
-  for (const key of Object.keys(LOAD_DEFAULTS) as (keyof ResolvedLoadOptions)[]) {
+  const kvCache = Object.entries(options.kvCache ?? {}).filter(([, value]) => value !== undefined);
+  return { ...withDefaults(options, LOAD_DEFAULTS), kvCache: Object.fromEntries(kvCache) };
+}
+
+/** Options with the default of each that is not set; what has no default is left out. */
+export function withDefaults<Resolved extends object>(
+  options: { [Key in keyof Resolved]?: unknown },
+  defaults: Resolved,
+): Resolved {
+  const resolved = { ...defaults };
+  for (const key of Object.keys(defaults) as (keyof Resolved)[]) {
     if (options[key] !== undefined) Object.assign(resolved, { [key]: options[key] });
   }
-  const kvCache = Object.entries(options.kvCache ?? {}).filter(([, value]) => value !== undefined);
-  return { ...resolved, kvCache: Object.fromEntries(kvCache) };
+  return resolved;
+}
+
+/** Names of the options that are set. */
+export function namesGiven(options: object): ReadonlySet<string> {
+  return new Set(Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [name])));
 }

@@ -1,11 +1,10 @@
-import { abortReason, throwIfAborted } from "../core/abort.js";
-import { checkDevice } from "../core/devices.js";
+import { throwIfAborted } from "../core/abort.js";
 import { UnsupportedError } from "../core/errors.js";
 import { layerOfGenerationConfig } from "../core/generation-options.js";
-import { resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
-import { getNative } from "../core/native.js";
+import { namesGiven, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
-import type { NativeAddon, NativeGenerator, NativeGeneratorOptions } from "../core/native-types.js";
+import { loadSideBySide, nativeForDevice, openNative } from "../core/native-load.js";
+import type { NativeGenerator, NativeGeneratorOptions } from "../core/native-types.js";
 import { LoadProgressReporter } from "../core/progress.js";
 import { resolveCache } from "../models/cache.js";
 import { readModelFacts, type ModelFacts } from "../models/model-folder.js";
@@ -27,11 +26,7 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
   modelPath(model);
   const resolved = resolveLoadOptions(options);
   const progress = new LoadProgressReporter(options.onProgress);
-  const native = getNative();
-  // Before any file is touched: a wrong device must not cost a download or a long read.
-  // Listing starts the GPU and NPU plugins, which costs time and memory; the CPU is always there.
-  if (resolved.device !== "CPU") checkDevice(resolved.device, await native.listDevices());
-  throwIfAborted(signal);
+  const native = await nativeForDevice(resolved.device, signal);
 
   progress.report("files", 0);
   const source = await resolveModel(model);
@@ -41,28 +36,33 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
   throwIfAborted(signal);
 
   // The tokenizer is read here while the native side, in threads of its own, reads and compiles the model.
-  const failure = new AbortController();
-  const ends = signal ? AbortSignal.any([signal, failure.signal]) : failure.signal;
-  const opening = openGenerator(native, generatorOptions(source, facts, resolved, cache.folder), progress, ends);
-  const reading = readTextParts(source, options.chatTemplate, progress);
+  const nativeOptions = generatorOptions(source, facts, resolved, cache.folder);
+  const parts = await loadSideBySide(
+    signal,
+    {
+      start: (ends) => openNative(native, () => native.openGenerator(nativeOptions), progress, ends),
+      undo: (generator) => generator.close(),
+    },
+    {
+      start: () => readTextParts(source, options.chatTemplate, progress),
+      undo: ({ tokenizer }) => tokenizer.dispose(),
+    },
+  );
+  const { opened: generator, read } = parts;
   try {
-    const [generator, { tokenizer, template }] = await Promise.all([opening, reading]);
     progress.report("ready", 1);
     progress.assertListenerSound();
     const config = layerOfGenerationConfig(facts.generationConfig);
     return {
       source,
       facts,
-      tokenizer,
-      template,
+      ...read,
       generator,
       events: eventsOf(native),
       loadOptions: resolved,
-      givenLoadOptions: new Set(
-        Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [name])),
-      ),
+      givenLoadOptions: namesGiven(options),
       cacheFolder: cache.folder,
-      stopTokenIds: [...new Set([...facts.eosTokenIds, ...tokenizer.stopIds])],
+      stopTokenIds: [...new Set([...facts.eosTokenIds, ...read.tokenizer.stopIds])],
       configLayer: config.layer,
       notes: [
         ...facts.notes,
@@ -73,12 +73,7 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
       loadMs: performance.now() - started,
     };
   } catch (error) {
-    failure.abort(error);
-    // What was opened all the same is given back before the error is told.
-    await Promise.allSettled([
-      opening.then((generator) => generator.close()),
-      reading.then(({ tokenizer }) => tokenizer.dispose()),
-    ]);
+    await parts.undo(error);
     throw error;
   }
 }
@@ -137,34 +132,4 @@ function generatorOptions(
     maxBatchSequences,
     warmUp,
   };
-}
-
-async function openGenerator(
-  native: NativeAddon,
-  options: NativeGeneratorOptions,
-  progress: LoadProgressReporter,
-  signal: AbortSignal,
-): Promise<NativeGenerator> {
-  const events = eventsOf(native);
-  const { load, promise } = native.openGenerator(options);
-  const onAbort = (): void => native.abortLoad(load);
-  signal.addEventListener("abort", onAbort, { once: true });
-  events.onLoad(load, (event) => progress.report(event.stage, event.fraction));
-  try {
-    const generator = await promise;
-    try {
-      // The load may have been finished already when the signal fired.
-      throwIfAborted(signal);
-      progress.assertListenerSound();
-    } catch (error) {
-      await generator.close();
-      throw error;
-    }
-    return generator;
-  } catch (error) {
-    throw signal.aborted ? abortReason(signal) : error;
-  } finally {
-    events.offLoad(load);
-    signal.removeEventListener("abort", onAbort);
-  }
 }
