@@ -85,12 +85,14 @@ export class Resampler {
   flush(): Float32Array {
     if (this.#passThrough) return new Float32Array(0);
     const total = Math.floor((2 * this.#received * this.#phases + this.#step) / (2 * this.#step));
-    return this.#filter(new Float32Array(this.#taps + this.#step), total);
+    // Enough silence for the last output, which may lie up to one output's distance behind the last input.
+    const silence = new Float32Array(this.#taps + Math.ceil(this.#step / this.#phases));
+    return this.#filter(silence, total);
   }
 
   #filter(samples: Float32Array, total: number): Float32Array {
     const parts: Float32Array[] = [];
-    for (let at = 0; at < samples.length; at += INPUT_BLOCK) {
+    for (let at = 0; at < samples.length && this.#produced < total; at += INPUT_BLOCK) {
       const block = samples.subarray(at, at + INPUT_BLOCK);
       this.#input.set(block, this.#held);
       this.#held += block.length;

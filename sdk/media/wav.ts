@@ -23,13 +23,22 @@ export async function openWav(reader: ByteReader): Promise<MonoAudio> {
   };
 }
 
+/** Frames in this many bytes of data. */
 function framesIn(header: WavHeader, bytes: number): number {
   const whole = Math.floor(bytes / header.blockAlign);
   if (header.encoding !== "ima-adpcm") return whole;
   const left = bytes - whole * header.blockAlign;
   const heads = 4 * header.channels;
   const partial = left < heads ? 0 : Math.floor((left - heads) / heads) * 8 + 1;
-  return Math.min(whole * header.blockFrames + partial, header.factFrames || Infinity);
+  const stored = whole * header.blockFrames + partial;
+  return Math.min(stored, framesSaid(header, bytes) ?? Infinity);
+}
+
+/** The number of frames that the file tells, if it can be: programs disagree on what it is for several channels. */
+function framesSaid({ encoding, factFrames, blockFrames, blockAlign }: WavHeader, bytes: number): number | undefined {
+  if (encoding !== "ima-adpcm" || factFrames === undefined) return undefined;
+  const blocks = Math.ceil(bytes / blockAlign);
+  return factFrames > (blocks - 1) * blockFrames && factFrames <= blocks * blockFrames ? factFrames : undefined;
 }
 
 async function* decode(
@@ -46,7 +55,7 @@ async function* decode(
   await reader.skip(first * blockAlign);
   // ADPCM is decoded one block at a time.
   const most = blockFrames === 1 ? Math.max(1, Math.min(BLOCK_FRAMES, 131_072 / blockAlign)) * blockAlign : blockAlign;
-  const cut = encoding === "ima-adpcm" && header.factFrames ? header.factFrames - first * blockFrames : Infinity;
+  const cut = (framesSaid(header, dataBytes) ?? Infinity) - first * blockFrames;
   const blocks = async function* (): AsyncGenerator<Float32Array, void, undefined> {
     let frame = first * blockFrames;
     for (let produced = 0; left > 0 && produced < cut;) {
