@@ -87,7 +87,7 @@ export const CONTESTANTS = {
   "pergola-int8": { engine: "pergola-int8", batchSize: 1, label: "Pergola, weights int8, sequential" },
   "pergola-int8-batched": { engine: "pergola-int8", batchSize: BATCH, label: "Pergola, weights int8, batched" },
   genai: { engine: "genai", batchSize: 1, label: "openvino_genai, defaults" },
-  "genai-exact": { engine: "genai-exact", batchSize: 1, label: "openvino_genai, f32 as Pergola" },
+  "genai-exact": { engine: "genai-exact", batchSize: 1, label: "openvino_genai, f32" },
   "faster-int8": { engine: "faster-int8", batchSize: 1, label: "faster-whisper int8, sequential" },
   "faster-int8-batched": { engine: "faster-int8", batchSize: BATCH, label: "faster-whisper int8, batched" },
   "faster-f32": { engine: "faster-f32", batchSize: 1, label: "faster-whisper float32, sequential" },
