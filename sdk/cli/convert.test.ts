@@ -1,0 +1,55 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { collectingTerminal } from "../testing/collecting-terminal.js";
+import { createProgram } from "./program.js";
+import { describeError } from "./report-error.js";
+
+const HF = fileURLToPath(new URL("../../test/fixtures/whisper/tiny-hf", import.meta.url));
+
+let root: string;
+beforeEach(async () => void (root = await mkdtemp(join(tmpdir(), "pergola-convert-"))));
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+/** Runs the command; gives what it prints and what would be reported. */
+async function run(
+  ...args: string[]
+): Promise<{ printed: string; report: ReturnType<typeof describeError> | undefined }> {
+  const terminal = collectingTerminal();
+  const report = await createProgram(terminal)
+    .parseAsync(["convert", ...args], { from: "user" })
+    .then(
+      () => undefined,
+      (error: unknown) => describeError(error, false),
+    );
+  return { printed: terminal.printed(), report };
+}
+
+it("converts and says what it made", async () => {
+  const out = join(root, "out");
+  const { printed, report } = await run(HF, "--out", out, "--weights", "int8");
+  expect(report).toBeUndefined();
+  expect(printed).toMatch(/^\S+out: whisper, int8 weights, \d+ kB\n$/);
+  expect(await readdir(out)).toContain("openvino_encoder_model.bin");
+});
+
+it("prints the SDK's result with --json", async () => {
+  const out = join(root, "out");
+  const { printed } = await run(HF, "-o", out, "--json");
+  expect(JSON.parse(printed)).toMatchObject({ path: out, architecture: "whisper", weights: "f16" });
+});
+
+it("reports problems with their exit codes", async () => {
+  const out = join(root, "out");
+  await run(HF, "--out", out);
+  expect((await run(HF, "--out", out)).report).toMatchObject({
+    exitCode: 2,
+    text: expect.stringMatching(/overwrite/) as string,
+  });
+  expect((await run(HF, "--out", out, "--overwrite")).report).toBeUndefined();
+  expect((await run(join(root, "none"), "--out", join(root, "b"))).report).toMatchObject({ exitCode: 1 });
+  expect((await run(HF)).report).toMatchObject({ exitCode: 2 });
+  expect((await run(HF, "--out", join(root, "c"), "--weights", "int3")).report).toMatchObject({ exitCode: 2 });
+});
