@@ -82,7 +82,7 @@ export function recognizeFormat(head: Uint8Array): RecognizedFormat {
   if (isAdts(head)) return media("an AAC (ADTS) file", "aac");
   if (isMpegAudio(head)) return decodable("mp3", "an MP3 file");
   if (head[0] === 0x47 && head[188] === 0x47) return media("an MPEG transport stream", "ts");
-  return { description: describeText(text), convertible: false };
+  return { description: describeText(head, text), convertible: false };
 }
 
 function decodable(container: AudioContainer, description: string): RecognizedFormat {
@@ -141,16 +141,25 @@ function isAdts(head: Uint8Array): boolean {
   return head[0] === 0xff && (head[1]! & 0xf6) === 0xf0 && ((head[2]! >> 2) & 15) < 13;
 }
 
-function describeText(text: string): string {
+function describeText(head: Uint8Array, text: string): string {
   const start = text.replace(/^\xef\xbb\xbf/, "").trimStart();
   if (/^(<!doctype html|<html|<head|<body)/i.test(start)) return "an HTML page, not audio (an error page of a server?)";
   if (start.startsWith("<?xml")) return "an XML document";
   if (text.startsWith("version https://git-lfs")) {
     return "a Git LFS pointer, not the file itself (run git lfs pull)";
   }
-  const printable =
-    text.length > 0 && Array.from(text).every((character) => character >= " " || "\t\n\f\r\x1b".includes(character));
+  const printable = head.length > 0 && isText(head);
   if (printable && /^[{[]/.test(start)) return "a JSON document";
   if (printable) return "a text file";
   return "not in a format that is known here";
+}
+
+/** True for UTF-8 without control characters; the last character may be cut off. */
+function isText(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
+  } catch {
+    return false;
+  }
+  return bytes.every((byte) => byte >= 32 || (byte >= 8 && byte <= 13) || byte === 27);
 }

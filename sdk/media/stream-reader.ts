@@ -1,3 +1,5 @@
+import type { Readable } from "node:stream";
+import type { ReadableStream } from "node:stream/web";
 import { abortReason, throwIfAborted } from "../core/abort.js";
 import { MediaError, OptionError, PergolaError } from "../core/errors.js";
 import { plainBytes } from "./byte-reader.js";
@@ -61,9 +63,29 @@ export function streamReader<Kind extends keyof ChunkTypes>(
   };
 }
 
+/** Iterates so that `return` ends the stream even while a chunk is waited for; the streams' own iterators wait first. */
 function iterate(chunks: AsyncIterable<unknown> | Iterable<unknown>): AsyncIterator<unknown> | Iterator<unknown> {
-  if (Symbol.asyncIterator in chunks) return chunks[Symbol.asyncIterator]();
-  return chunks[Symbol.iterator]();
+  const stream = chunks as Partial<Readable> & Partial<ReadableStream>;
+  if (typeof stream.getReader === "function") {
+    const reader = stream.getReader();
+    return {
+      next: async () => reader.read() as Promise<IteratorResult<unknown>>,
+      return: async () => {
+        await reader.cancel();
+        return { done: true, value: undefined };
+      },
+    };
+  }
+  if (!(Symbol.asyncIterator in chunks)) return chunks[Symbol.iterator]();
+  const iterator = chunks[Symbol.asyncIterator]();
+  if (typeof stream.destroy !== "function") return iterator;
+  return {
+    next: () => iterator.next(),
+    return: async () => {
+      stream.destroy!();
+      return { done: true, value: undefined };
+    },
+  };
 }
 
 async function unlessAborted<Value>(waiting: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
