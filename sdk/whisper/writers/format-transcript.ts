@@ -66,7 +66,7 @@ export function formatTranscript(
   options: SubtitleOptions = {},
 ): string {
   parseOptions(z.enum(FORMATS).describe(`one of ${FORMATS.join(", ")}`), format, "format");
-  const { segments, duration } = parseOptions(transcriptSchema, transcript, "transcript") as WritableTranscript;
+  const { segments, duration } = parseOptions(transcriptSchema, transcript, "transcript");
   const given = parseOptions(optionsSchema, options);
   assertOptionsFit(segments, format, given);
   if (format === "json") return `${JSON.stringify(transcript, null, 2)}\n`;

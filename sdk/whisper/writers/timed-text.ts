@@ -1,7 +1,9 @@
-import type { TranscriptSegment } from "../transcript.js";
+import type { TranscriptSegment, TranscriptWord } from "../transcript.js";
 
 /** What the writers need of a segment. */
-export type TimedSegment = Pick<TranscriptSegment, "start" | "end" | "text" | "words">;
+export interface TimedSegment extends Pick<TranscriptSegment, "start" | "end" | "text"> {
+  words?: readonly Pick<TranscriptWord, "word" | "start" | "end">[] | undefined;
+}
 
 /** A stretch of a {@link TimedText} whose times are known, in seconds. */
 export interface TimedSpan {
