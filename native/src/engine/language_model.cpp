@@ -1,12 +1,12 @@
 #include "language_model.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include <malloc.h>
 
 #include "core_registry.hpp"
 #include "error.hpp"
+#include "load_support.hpp"
 #include "paged_import.hpp"
 #include "transforms.hpp"
 
@@ -17,21 +17,15 @@ namespace {
 constexpr const char* kGraphVersion = "6";
 constexpr size_t kInt8GroupSize = 64;
 
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
-
-bool runs_on_cpu(const std::string& device) { return device.find("GPU") == std::string::npos && device.find("NPU") == std::string::npos; }
-
 ov::AnyMap effective_properties(const LanguageModelOptions& options) {
     ov::AnyMap properties = options.properties;
-    const auto prefer = [&](const char* name, const ov::Any& value) { properties.emplace(name, value); };
     if (runs_on_cpu(options.device)) {
         // Exact arithmetic is the default. With activations in bf16 or int8, or keys in 8 bits, a small model says other things, and
         // what it says depends on what else is in the batch (docs/performance.md has the figures).
-        prefer("INFERENCE_PRECISION_HINT", "f32");
-        prefer("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0");
+        prefer(properties, "INFERENCE_PRECISION_HINT", "f32");
+        prefer(properties, "DYNAMIC_QUANTIZATION_GROUP_SIZE", "0");
         // The plugin's attention takes keys in the precision it computes in, or narrower ones.
-        const std::string precision = properties.at("INFERENCE_PRECISION_HINT").as<std::string>();
+        const std::string precision = asked_precision(properties);
         const bool narrow = precision == "bf16" || precision == "f16";
         if (options.kv_precision == (narrow ? "f32" : "bf16")) {
             EngineError error(ErrorCode::Option, "kvCache.precision \"" + options.kv_precision + "\" does not go with computing in " + precision + " on " +
@@ -40,16 +34,10 @@ ov::AnyMap effective_properties(const LanguageModelOptions& options) {
             error.subject = "kvCache.precision";
             throw error;
         }
-        prefer("KV_CACHE_PRECISION", narrow ? precision : std::string("f32"));
+        prefer(properties, "KV_CACHE_PRECISION", narrow ? precision : std::string("f32"));
     }
     if (!options.kv_precision.empty()) properties["KV_CACHE_PRECISION"] = options.kv_precision;
     return properties;
-}
-
-std::string describe(const ov::AnyMap& properties) {
-    std::string text;
-    for (const auto& [name, value] : properties) text += name + "=" + value.as<std::string>() + ";";
-    return text;
 }
 
 std::string full_key(const LanguageModelOptions& options, const ov::AnyMap& properties) {
@@ -81,12 +69,12 @@ std::shared_ptr<ov::Model> read(const LanguageModelOptions& options) {
 /// The graph to compile, and whether it is the paged one.
 std::shared_ptr<ov::Model> prepare(const LanguageModelOptions& options, LanguageModel& result, const LoadControl& control) {
     const std::string& file = options.source.main_file();
-    auto start = Clock::now();
+    StopWatch watch;
     control.enter(LoadStage::Read);
     auto model = read(options);
-    result.timings.read_ms = since(start);
+    result.timings.read_ms = watch.ms();
     control.enter(LoadStage::Convert);
-    start = Clock::now();
+    watch = {};
     if (options.attention != Attention::Stateful) {
         try {
             make_paged(model);
@@ -103,7 +91,7 @@ std::shared_ptr<ov::Model> prepare(const LanguageModelOptions& options, Language
     if (options.int8_weights) round_weights_to_int8(model, kInt8GroupSize);
     // The GGUF front end's stateful graph selects the last token itself (in its paged form that selection has no effect).
     if (result.paged || options.source.kind == ModelSource::Kind::Ir) gather_sampled_rows(model);
-    result.timings.convert_ms = since(start);
+    result.timings.convert_ms = watch.ms();
     return model;
 }
 
@@ -122,7 +110,7 @@ std::shared_ptr<LanguageModel> load(const LanguageModelOptions& options, const o
     const BlobCache cache(options.cache_dir);
     try {
         control.check();
-        auto start = Clock::now();
+        StopWatch watch;
         if (auto blob = cache.find(key)) {
             control.enter(LoadStage::Import);
             static std::once_flag readable;
@@ -135,14 +123,14 @@ std::shared_ptr<LanguageModel> load(const LanguageModelOptions& options, const o
             } catch (const std::exception&) {
                 cache.remove(key);  // written by another build of the runtime, or damaged: made again below
             }
-            result->timings.import_ms = since(start);
+            result->timings.import_ms = watch.ms();
         }
         if (!result->from_cache) {
             const auto model = prepare(options, *result, control);
             control.enter(LoadStage::Compile);
-            start = Clock::now();
+            watch = {};
             result->compiled = core().compile_model(model, options.device, properties);
-            result->timings.compile_ms = since(start);
+            result->timings.compile_ms = watch.ms();
             control.enter(LoadStage::Export);
             cache.store(key, result->fallback_reason, [&](std::ostream& out) { result->compiled.export_model(out); });
         }

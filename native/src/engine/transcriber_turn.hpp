@@ -1,19 +1,10 @@
 #pragma once
 
-#include <chrono>
-
 #include "error.hpp"
+#include "load_support.hpp"
 #include "transcriber.hpp"
 
 namespace pergola {
-
-class StopWatch {
-public:
-    double ms() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count(); }
-
-private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 /// Waits until all calls that came before are done; the destructor lets the next one in.
 class Transcriber::Turn {

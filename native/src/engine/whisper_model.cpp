@@ -1,26 +1,15 @@
 #include "whisper_model.hpp"
 
-#include <chrono>
 #include <openvino/op/ops.hpp>
 
 #include "core_registry.hpp"
 #include "error.hpp"
+#include "load_support.hpp"
 
 namespace pergola {
 namespace {
 
 constexpr const char* kWhisperGraphVersion = "whisper-1";  // raise it when whisper_graph.cpp changes what is compiled
-
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
-
-std::string describe(const ov::AnyMap& properties) {
-    std::string text;
-    for (const auto& [name, value] : properties) text += name + "=" + value.as<std::string>() + ";";
-    return text;
-}
-
-bool runs_on_cpu(const std::string& device) { return device.find("GPU") == std::string::npos && device.find("NPU") == std::string::npos; }
 
 /// Exact arithmetic in the decoder, whose windows are batched: what is said must not depend on what else is in the batch. The encoder
 /// takes its windows one by one, so it may compute in what the processor is fastest at (bf16 where there are instructions for it;
@@ -28,8 +17,12 @@ bool runs_on_cpu(const std::string& device) { return device.find("GPU") == std::
 ov::AnyMap effective_properties(const WhisperModelOptions& options, bool encoder) {
     ov::AnyMap properties = options.properties;
     if (runs_on_cpu(options.device)) {
-        if (!encoder) properties.emplace("INFERENCE_PRECISION_HINT", std::string("f32"));
-        properties.emplace("DYNAMIC_QUANTIZATION_GROUP_SIZE", std::string("0"));
+        prefer(properties, "DYNAMIC_QUANTIZATION_GROUP_SIZE", "0");
+        if (encoder) return properties;
+        prefer(properties, "INFERENCE_PRECISION_HINT", "f32");
+        // Exports ask for f16 or, in silence, get u8.
+        const std::string precision = asked_precision(properties);
+        prefer(properties, "KV_CACHE_PRECISION", precision == "bf16" || precision == "f16" ? precision : "f32");
     }
     return properties;
 }
@@ -63,7 +56,7 @@ std::shared_ptr<WhisperModel> load(const WhisperModelOptions& options, const std
     const ov::AnyMap properties[] = {effective_properties(options, true), effective_properties(options, false)};
     try {
         control.check();
-        auto start = Clock::now();
+        StopWatch watch;
         std::unique_ptr<BlobCache::Blob> blobs[] = {cache.find(keys[0]), cache.find(keys[1])};
         if (blobs[0] && blobs[1]) {
             control.enter(LoadStage::Import);
@@ -77,23 +70,23 @@ std::shared_ptr<WhisperModel> load(const WhisperModelOptions& options, const std
                 result->blobs.clear();
                 for (const auto& one : keys) cache.remove(one);  // of another build, or damaged: made again below
             }
-            result->timings.import_ms = since(start);
+            result->timings.import_ms = watch.ms();
         }
         if (!result->from_cache) {
             control.enter(LoadStage::Read);
-            start = Clock::now();
+            watch = {};
             const auto encoder = read_ir(options.encoder), decoder = read_ir(options.decoder);
-            result->timings.read_ms = since(start);
+            result->timings.read_ms = watch.ms();
             control.enter(LoadStage::Convert);
-            start = Clock::now();
+            watch = {};
             join_cross_attention(encoder, decoder, options.alignment_layers, options.decoder.xml);
-            result->timings.convert_ms = since(start);
+            result->timings.convert_ms = watch.ms();
             control.enter(LoadStage::Compile);
-            start = Clock::now();
+            watch = {};
             result->encoder = core().compile_model(encoder, options.device, properties[0]);
             control.check();
             result->decoder = core().compile_model(decoder, options.device, properties[1]);
-            result->timings.compile_ms = since(start);
+            result->timings.compile_ms = watch.ms();
             control.enter(LoadStage::Export);
             for (int i = 0; i < 2; ++i) cache.store(keys[i], "", [&](std::ostream& out) { parts[i]->export_model(out); });
         }
