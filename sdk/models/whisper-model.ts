@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OptionError } from "../core/errors.js";
 import { throwIfAborted } from "../core/abort.js";
-import { CONVERTER_VERSION } from "./convert/conversion.js";
-import { convertOnce } from "./convert/convert-folder.js";
+import { CONVERTER_VERSION, isComplete } from "./convert/conversion.js";
+import { runConversion } from "./convert/run-conversion.js";
 import type { WeightFormat } from "./convert/weights.js";
-import { checkpointFiles, prepareWhisper, type WhisperCheckpoint } from "./convert/whisper-checkpoint.js";
+import { checkpointFiles, type WhisperCheckpoint } from "./convert/whisper-checkpoint.js";
 import { whisperPreprocessorConfig } from "./convert/whisper-files.js";
 import { keyOfFiles } from "./file-key.js";
 import { readJsonObject } from "./json-file.js";
@@ -88,7 +88,12 @@ async function convertedFolder(
 ): Promise<string> {
   const key = await keyOfFiles(await checkpointFiles(checkpoint), weights, `converter ${CONVERTER_VERSION}`);
   const parent = cacheFolder === "" ? temporaryFolder() : join(cacheFolder, "converted");
-  return convertOnce(join(parent, key), () => prepareWhisper(checkpoint, weights), { signal, onProgress });
+  const target = join(parent, key);
+  if (!(await isComplete(target))) {
+    await runConversion({ checkpoint, weights, target, keepOther: true }, { signal, onProgress });
+  }
+  onProgress?.(1);
+  return target;
 }
 
 let temporary: string | undefined;

@@ -78,18 +78,3 @@ async function removeStale(folder: string): Promise<void> {
     if (found && Date.now() - found.mtimeMs > STALE_MS) await rm(path, { recursive: true, force: true });
   }
 }
-
-/**
- * Finds a conversion made earlier, or makes it.
- *
- * @returns `folder`
- */
-export async function convertOnce(
-  folder: string,
-  prepare: () => Promise<PreparedConversion>,
-  control: ConversionControl,
-): Promise<string> {
-  if (!(await isComplete(folder))) await convertFolder(folder, prepare, { ...control, keepOther: true });
-  control.onProgress?.(1);
-  return folder;
-}

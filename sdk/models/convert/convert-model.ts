@@ -8,9 +8,8 @@ import { parseOptions } from "../../core/validate.js";
 import { modelPath } from "../model-path.js";
 import { findWhisperFolder } from "../whisper-folder.js";
 import { MANIFEST } from "./conversion.js";
-import { convertFolder } from "./convert-folder.js";
+import { runConversion } from "./run-conversion.js";
 import type { WeightFormat } from "./weights.js";
-import { prepareWhisper } from "./whisper-checkpoint.js";
 
 /** Options of {@link convertModel}. */
 export interface ConvertOptions {
@@ -70,7 +69,8 @@ export async function convertModel(
   }
   const path = outPath(out, folder);
   await checkOut(path, overwrite);
-  const files = await convertFolder(path, () => prepareWhisper({ format, folder }, weights), { signal, onProgress });
+  const request = { checkpoint: { format, folder }, weights, target: path, keepOther: false };
+  const files = await runConversion(request, { signal, onProgress });
   let bytes = 0;
   for (const name of files) bytes += (await stat(join(path, name))).size;
   return { path, architecture: "whisper", weights, files: files.sort(), bytes };
