@@ -1,6 +1,6 @@
 import { MediaError } from "../core/errors.js";
 import type { ByteReader } from "./byte-reader.js";
-import { fromFrame, mixDown, type MonoAudio } from "./mono-audio.js";
+import { fromFrame, HIGHEST_RATE, LOWEST_RATE, mixDown, type MonoAudio } from "./mono-audio.js";
 
 /** What the WebAssembly decoders of npm give. */
 export interface DecodedPiece {
@@ -9,13 +9,15 @@ export interface DecodedPiece {
   sampleRate: number;
 }
 
-/** A decoder that takes a file in pieces of any length. */
+/**
+ * A decoder that takes a file in pieces of any length. Its `free` is not called: it frees memory within WebAssembly, all
+ * of which goes with the decoder, and traps after damaged files.
+ */
 export interface PieceDecoder {
   readonly ready: Promise<void>;
   decode(bytes: Uint8Array): DecodedPiece | Promise<DecodedPiece>;
   /** Ends the file. */
   flush?(): Promise<DecodedPiece>;
-  free(): void;
 }
 
 /**
@@ -64,6 +66,12 @@ export async function openWithDecoder(
     );
   }
   const { sampleRate } = first.value;
+  if (sampleRate < LOWEST_RATE || sampleRate > HIGHEST_RATE) {
+    throw new MediaError(
+      `Cannot read audio from ${name}: it says a sampling rate of ${sampleRate} Hz (possible: ${LOWEST_RATE} to ` +
+        `${HIGHEST_RATE}). The file is damaged; get it again.`,
+    );
+  }
   const blocks = async function* (): AsyncGenerator<Float32Array, void, undefined> {
     try {
       yield mono(first.value);
@@ -93,14 +101,10 @@ async function* decodePieces(
   format: string,
   pieceBytes: number,
 ): AsyncGenerator<DecodedPiece, void, undefined> {
-  let usable = true;
-  /** @returns `undefined` if there is nothing yet */
-  const attempt = async (work: () => DecodedPiece | Promise<DecodedPiece>): Promise<DecodedPiece | undefined> => {
+  const attempt = async (work: () => DecodedPiece | Promise<DecodedPiece>): Promise<DecodedPiece> => {
     try {
-      const piece = await quietly(work);
-      return piece.samplesDecoded > 0 ? piece : undefined;
+      return await quietly(work);
     } catch (error) {
-      usable = false;
       throw new MediaError(
         `Cannot read audio from ${reader.source.name}: decoding ${format} failed near byte ${reader.position} ` +
           `(${error instanceof Error ? error.message : String(error)}). The file is damaged; get it again.`,
@@ -109,21 +113,17 @@ async function* decodePieces(
     }
   };
   await decoder.ready;
-  try {
-    for (;;) {
-      const bytes = await reader.takeAvailable(1, pieceBytes);
-      if (bytes.length === 0) break;
-      // Decoders keep what they are given.
-      const copy = bytes.slice();
-      const piece = await attempt(() => decoder.decode(copy));
-      if (piece) yield piece;
-    }
-    const rest = decoder.flush && (await attempt(() => decoder.flush!()));
-    if (rest) yield rest;
-  } finally {
-    // After a failure inside WebAssembly its memory is left to the garbage collector.
-    if (usable) decoder.free();
+  for (;;) {
+    const bytes = await reader.takeAvailable(1, pieceBytes);
+    if (bytes.length === 0) break;
+    // Decoders keep what they are given.
+    const copy = bytes.slice();
+    const piece = await attempt(() => decoder.decode(copy));
+    if (piece.samplesDecoded > 0) yield piece;
   }
+  if (!decoder.flush) return;
+  const rest = await attempt(() => decoder.flush!());
+  if (rest.samplesDecoded > 0) yield rest;
 }
 
 /** Calls a decoder without what it writes to the console about damaged frames. Only its synchronous part is covered. */

@@ -19,9 +19,6 @@ export async function openFlac(reader: ByteReader): Promise<MonoAudio> {
       ready: decoder.ready,
       decode: async (bytes) => rescale(await decoder.decode(bytes)),
       flush: async () => rescale(await decoder.flush()),
-      free: () => {
-        decoder.free();
-      },
     },
     "a FLAC file",
     16_384,

@@ -15,8 +15,6 @@ export interface MonoAudio {
    * @param from - sample to begin with
    */
   blocks(from: number): AsyncGenerator<Float32Array, void, undefined>;
-  /** Frees memory of the decoder; the source of its bytes is closed by whoever opened it. */
-  free?(): void;
 }
 
 /** Samples in a block, roughly. */

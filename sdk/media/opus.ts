@@ -29,21 +29,16 @@ export async function openOpus(reader: ByteReader): Promise<MonoAudio> {
 async function* decode(reader: ByteReader, name: string): AsyncGenerator<Float32Array, void, undefined> {
   let stream: OpusStream | undefined;
   let decoded = 0;
-  try {
-    for await (const page of oggPages(reader)) {
-      if (page.begins) {
-        stream?.free();
-        const [first] = page.packets;
-        stream = await OpusStream.open(parseHead(first, name));
-        continue;
-      }
-      for (const block of stream?.decode(page, name) ?? []) {
-        decoded += block.length;
-        yield block;
-      }
+  for await (const page of oggPages(reader)) {
+    if (page.begins) {
+      const [first] = page.packets;
+      stream = await OpusStream.open(parseHead(first, name));
+      continue;
     }
-  } finally {
-    stream?.free();
+    for (const block of stream?.decode(page, name) ?? []) {
+      decoded += block.length;
+      yield block;
+    }
   }
   if (decoded === 0 && !stream?.complete) {
     throw new MediaError(
@@ -57,7 +52,6 @@ async function* decode(reader: ByteReader, name: string): AsyncGenerator<Float32
 class OpusStream {
   readonly #decoder: OpusDecoder;
   readonly #head: OpusHead;
-  #usable = true;
   /** Samples decoded so far, those to leave out included. */
   #decoded = 0;
   /** Granule position at which the stream began; recordings of broadcasts do not begin at 0. */
@@ -116,19 +110,12 @@ class OpusStream {
       const { gain } = this.#head;
       return gain === 1 ? mono : mono.map((value) => value * gain);
     } catch (error) {
-      this.#usable = false;
       throw new MediaError(
         `Cannot read audio from ${name}: decoding an Opus packet of ${packet.length} bytes failed ` +
           `(${(error as Error).message}). The file is damaged; get it again.`,
         { cause: error },
       );
     }
-  }
-
-  free(): void {
-    // After a failure inside WebAssembly its memory is left to the garbage collector.
-    if (this.#usable) this.#decoder.free();
-    this.#usable = false;
   }
 }
 
