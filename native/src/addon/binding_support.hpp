@@ -59,6 +59,8 @@ Napi::Promise promise_of(Environment& environment, Napi::Object keep, Work work,
     using Value = decltype(work());
     auto deferred = std::make_shared<Napi::Promise::Deferred>(keep.Env());
     auto holder = std::make_shared<Napi::ObjectReference>(Napi::Persistent(keep));
+    // When the environment ends first, nobody may touch the reference any more, least of all the working thread.
+    holder->SuppressDestruct();
     auto value = std::make_shared<std::unique_ptr<Value>>();
     environment.run([work, value] { *value = std::make_unique<Value>(work()); },
                     [deferred, holder, value, convert](Napi::Env env, std::exception_ptr error) {

@@ -100,8 +100,8 @@ void Environment::run(std::function<void()> work, std::function<void(Napi::Env, 
         mailbox->post(Mailbox::Task([this, id, error, done](Napi::Env env) {
             threads_[id].join();
             threads_.erase(id);
-            done(env, error);
             let_go();
+            done(env, error);
         }));
     });
 }
@@ -135,10 +135,17 @@ void Environment::deliver(Napi::Env env) {
     std::vector<Event> events;
     std::vector<Mailbox::Task> tasks;
     mailbox_->drain(events, tasks);
-    if (!events.empty()) send(to_js(env, events));
+    // Where the environment is being terminated (`worker.terminate()`), no value can be made any more, and nobody waits for one.
+    const auto unless_terminating = [](const auto& work) {
+        try {
+            work();
+        } catch (const Napi::Error&) {
+        }
+    };
+    if (!events.empty()) unless_terminating([&] { send(to_js(env, events)); });
     for (const auto& event : events)
         if (event.type == Event::Type::End || event.type == Event::Type::Error) end_request(event.request);
-    for (auto& task : tasks) task(env);
+    for (auto& task : tasks) unless_terminating([&] { task(env); });
 }
 
 }  // namespace pergola
