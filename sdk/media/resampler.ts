@@ -19,8 +19,8 @@ const INPUT_BLOCK = 8192;
  * function", 1974): linear phase, its delay taken off. Flat up to 7 kHz, at least 80 dB down from 8 kHz on. The output
  * has round(input × 16000 / rate) samples.
  *
- * npm's resamplers were not used: libsamplerate as WebAssembly takes 40 to 180 s for an hour of audio and leaves the end
- * out, others have filters that let aliases through.
+ * libsamplerate as WebAssembly (npm's best known resampler) takes 44 to 170 s for an hour at 44.1 kHz where this takes 2,
+ * and has no way to end the input: the last samples stay inside.
  */
 export class Resampler {
   /** Output samples for each `step` input samples. */
