@@ -48,12 +48,12 @@ DecodeInput input_of(const Json& json, uint64_t window) {
 void check(const Decoding& actual, const Json& expected, const Json& spoken, const std::string& how) {
     const std::vector<int64_t> ids = expected["ids"].ids();
     if (actual.ids == ids && std::fabs(actual.sum_logprob - expected["sum_logprob"].number) < 2e-3 &&
-        std::fabs(actual.no_speech_prob - spoken["no_speech_prob"].number) < 1e-6)
+        std::fabs(actual.no_speech_prob - expected["no_speech_prob"].number) < 1e-6)
         return;
     fail(__FILE__, __LINE__, spoken["signal"].text + ", beams " + std::to_string(static_cast<int>(expected["beam_size"].number)) + ", " + how + ": sum " +
                                  std::to_string(actual.sum_logprob) + ", expected " + std::to_string(expected["sum_logprob"].number));
     CHECK_EQ(actual.ids, ids);
-    CHECK_EQ(actual.no_speech_prob, static_cast<float>(spoken["no_speech_prob"].number));
+    CHECK_EQ(actual.no_speech_prob, static_cast<float>(expected["no_speech_prob"].number));
 }
 
 }  // namespace

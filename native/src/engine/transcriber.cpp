@@ -32,6 +32,13 @@ Transcriber::Transcriber(const TranscriberOptions& options, const LoadControl& c
     decoder_ = model_->decoder.create_infer_request();
     for (size_t layer = 0; layer < model_->layers; ++layer)
         for (const char* what : {"key", "value"}) cross_names_.push_back(cross_name(what, layer));
+    for (const auto& [layer, head] : options.alignment_heads) {
+        const auto heads = model_->encoder.output(cross_name("key", layer)).get_partial_shape()[1];
+        if (heads.is_static() && head >= static_cast<size_t>(heads.get_length()))
+            throw EngineError::model(options_.model.decoder.xml, options_.model.decoder.xml + " has " + std::to_string(heads.get_length()) +
+                                                                     " heads a layer, but generation_config.json names alignment head " +
+                                                                     std::to_string(head) + ": the files do not belong together");
+    }
     info_.device = model_->device;
     info_.vocab_size = model_->vocab_size;
     info_.window_frames = model_->window_frames;
@@ -43,6 +50,7 @@ Transcriber::Transcriber(const TranscriberOptions& options, const LoadControl& c
         const StopWatch watch;
         warm_up();
         info_.timings.warm_up_ms = watch.ms();
+        control.check();
     }
     stats_ = {};
 }
@@ -70,6 +78,9 @@ std::vector<uint64_t> Transcriber::encode(const std::vector<WindowInput>& window
         for (const auto& input : windows) {
             if (stop || closed_) break;
             const StopWatch watch;
+            if (input.mel->bins() != options_.mel_bins)
+                throw EngineError(ErrorCode::Option, "this model takes spectrograms of " + std::to_string(options_.mel_bins) + " bands, not " +
+                                                         std::to_string(input.mel->bins()));
             input.mel->read(input.start, std::min(input.count, model_->window_frames), model_->window_frames, 0.f, features.data<float>());
             encoder_.set_input_tensor(features);
             auto encoded = std::make_shared<Window>();
@@ -157,6 +168,9 @@ void Transcriber::listen(const std::vector<WindowPointer>& windows) {
 
 float* Transcriber::infer(const std::vector<int64_t>& ids, size_t rows, const std::vector<int32_t>& parents, const std::vector<int64_t>& sampled) {
     const size_t count = ids.size() / rows;
+    for (const int64_t id : ids)
+        if (id < 0 || id >= static_cast<int64_t>(model_->vocab_size))
+            throw EngineError(ErrorCode::Option, "the model has " + std::to_string(model_->vocab_size) + " tokens, none with the id " + std::to_string(id));
     ov::Tensor input(ov::element::i64, {rows, count}), beams(ov::element::i32, {rows}), wanted(ov::element::i64, {sampled.size()});
     std::copy(ids.begin(), ids.end(), input.data<int64_t>());
     std::copy(sampled.begin(), sampled.end(), wanted.data<int64_t>());

@@ -165,6 +165,9 @@ private:
         const int64_t end = options_.rules.tokens.end_of_text;
         std::vector<Candidate> candidates;
         for (size_t i = 0; i < item.open.size(); ++i) add_best(rows[i], item.open[i].sum, i, candidates);
+        if (candidates.empty() || !std::isfinite(candidates.front().sum))
+            throw EngineError(ErrorCode::Native, "the model gave no finite logits (NaN): its weights may be damaged, or the device's precision overflows; "
+                                                 "try properties: { INFERENCE_PRECISION_HINT: \"f32\" }");
         std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.sum > b.sum; });
         std::vector<Hypothesis> next;
         for (const Candidate& candidate : candidates) {
