@@ -42,9 +42,11 @@ const whisper = await WhisperPipeline.load(model);
 try {
   for await (const { type, start, text } of whisper.live(microphone(), { sampleRate: SAMPLE_RATE })) {
     const line = `${start.toFixed(1).padStart(6)}  ${text.trim()}`;
-    if (type === "final") process.stdout.write(process.stdout.isTTY ? `\r\u001b[K${line}\n` : `${line}\n`);
+    if (process.stdout.isTTY) process.stdout.write("\r\u001b[K");
+    // What seemed to be speech and was none ends without text.
+    if (type === "final" && text !== "") process.stdout.write(`${line}\n`);
     // Only the end of a long line is shown: a line that wraps cannot be written over.
-    else if (process.stdout.isTTY) process.stdout.write(`\r\u001b[K${line.slice(-(process.stdout.columns - 1))}`);
+    if (type === "partial" && process.stdout.isTTY) process.stdout.write(line.slice(1 - process.stdout.columns));
   }
 } finally {
   await whisper.dispose();
