@@ -15,7 +15,7 @@ export {
 } from "./core/errors.js";
 export type { ExplainedValue, Explanation, OptionSource } from "./core/explain.js";
 export type { GenerationOptions } from "./core/generation-options.js";
-export type { KvCacheOptions, LoadOptions } from "./core/load-options.js";
+export type { CommonLoadOptions, KvCacheOptions, LoadOptions } from "./core/load-options.js";
 export type { Metrics, StageTimes } from "./core/metrics.js";
 export type { NativeGeneratorStats as LLMStats } from "./core/native-types.js";
 export type { LoadProgress, LoadStage } from "./core/progress.js";
@@ -28,6 +28,7 @@ export { LLMPipeline, type LLMInfo } from "./llm/llm-pipeline.js";
 export type { FinishReason, LLMChunk, LLMResult, TokenLogprob, Usage } from "./llm/llm-result.js";
 export type { LLMTokenizer } from "./llm/llm-tokenizer.js";
 export type { Prompt } from "./llm/prompt.js";
+export type { AudioInput } from "./media/audio.js";
 export { defaultCacheFolder } from "./models/cache.js";
 export { convertModel, type ConversionResult, type ConvertOptions } from "./models/convert/convert-model.js";
 export { inspectModel, type ModelInspection } from "./models/inspect-model.js";
@@ -43,7 +44,16 @@ export type {
   UserMessage,
 } from "./text/messages.js";
 export type { DecodeOptions, EncodeOptions } from "./text/tokenizer.js";
+export type { FinalCaption, LiveEvent, LiveResult, PartialCaption } from "./whisper/live/live-event.js";
 export type { Transcript, TranscriptMetrics, TranscriptSegment, TranscriptWord } from "./whisper/transcript.js";
+export type {
+  LiveOptions,
+  SpeechOptions,
+  TranscriptionProgress,
+  WhisperLoadOptions,
+  WhisperOptions,
+} from "./whisper/whisper-options.js";
+export { WhisperPipeline, type WhisperInfo } from "./whisper/whisper-pipeline.js";
 export {
   formatTranscript,
   type SubtitleOptions,

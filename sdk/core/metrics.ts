@@ -38,6 +38,7 @@ export class MetricsClock {
   readonly #started = performance.now();
   readonly #loadMs: number;
   #submittedMs = 0;
+  #firstOutputMs: number | undefined;
   readonly #stages: StageTimes = { tokenize: 0, preprocess: 0, encode: 0, prefill: 0, decode: 0, detokenize: 0 };
 
   constructor(loadMs: number) {
@@ -62,6 +63,34 @@ export class MetricsClock {
     } finally {
       this.#stages[stage] += performance.now() - start;
     }
+  }
+
+  /** Adds time that was measured elsewhere to a stage, in ms. */
+  add(stage: keyof StageTimes, ms: number): void {
+    this.#stages[stage] += ms;
+  }
+
+  /** Marks the first output of a call that is not one native request; later calls do nothing. */
+  firstOutput(): void {
+    this.#firstOutputMs ??= performance.now() - this.#started;
+  }
+
+  /**
+   * The times of a call made of many native jobs, whose stages were added one by one.
+   *
+   * @param tokens - tokens decoded in all
+   */
+  finishJobs(tokens: number): Metrics {
+    const tpotMs = tokens > 0 ? this.#stages.decode / tokens : 0;
+    return {
+      loadMs: this.#loadMs,
+      ttftMs: this.#firstOutputMs ?? 0,
+      tpotMs,
+      tokensPerSecond: tpotMs > 0 ? 1000 / tpotMs : 0,
+      durationMs: performance.now() - this.#started,
+      queueMs: 0,
+      stages: { ...this.#stages },
+    };
   }
 
   /** Marks the moment the native request is submitted. */

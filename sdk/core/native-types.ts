@@ -337,7 +337,10 @@ export interface NativeTranscriber {
   /** Softmax over `ids` alone after `<|startoftranscript|>`, a row for each window, and the no-speech probability. */
   detect(windows: number[], ids: Int32Array): Promise<{ probabilities: Float32Array; noSpeechProb: number }[]>;
   /** Decodes windows together; results in the order of the inputs. */
-  decode(inputs: NativeDecodeInput[], options: NativeDecodeOptions): { job: number; promise: Promise<NativeDecoding[]> };
+  decode(
+    inputs: NativeDecodeInput[],
+    options: NativeDecodeOptions,
+  ): { job: number; promise: Promise<NativeDecoding[]> };
   align(inputs: NativeAlignInput[]): Promise<NativeAlignment[]>;
   /** Asks a job to end between steps; unknown jobs are ignored. */
   stop(job: number): void;

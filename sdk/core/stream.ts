@@ -12,6 +12,8 @@ const STRENGTH: Record<EndKind, number> = { stop: 1, cancel: 2, abort: 3 };
 export interface StreamControl<Chunk> {
   /** Delivers a chunk to the reader; never blocks, never drops while the stream is open. */
   push(chunk: Chunk): void;
+  /** Chunks that no reader has taken yet. */
+  readonly unread: number;
   /** The strongest end asked for so far. */
   readonly ending: EndKind | undefined;
   /** Calls back when an end is asked for (at once if it already was); again if a stronger one follows. */
@@ -160,8 +162,12 @@ export class PipelineStream<Chunk, Result> implements AsyncIterable<Chunk>, Asyn
 
   #control(): StreamControl<Chunk> {
     const ending = (): EndKind | undefined => this.#ending;
+    const unread = (): number => this.#unread.length;
     return {
       push: (chunk) => this.#push(chunk),
+      get unread() {
+        return unread();
+      },
       get ending() {
         return ending();
       },

@@ -1,7 +1,7 @@
-import { blameCaller } from "../core/call-site.js";
 import { mergeGeneration, type GenerationLayer } from "../core/generation-options.js";
 import { Lifecycle } from "../core/lifecycle.js";
-import { PipelineStream, type StreamOptions } from "../core/stream.js";
+import type { PipelineStream, StreamOptions } from "../core/stream.js";
+import { startTracked } from "../core/tracked-stream.js";
 import { answer, type Question } from "./answer.js";
 import type { LoadedModel } from "./llm-model.js";
 import type { LLMChunk, LLMResult } from "./llm-result.js";
@@ -32,14 +32,11 @@ export class LLMSession {
    */
   start(call: Call, options: StreamOptions<LLMResult>): PipelineStream<LLMChunk, LLMResult> {
     const generation = mergeGeneration([...call.layers, this.model.configLayer]);
-    const stream = new PipelineStream<LLMChunk, LLMResult>(async (control) => {
-      try {
-        return await answer(this.model, { ...call, generation }, control);
-      } catch (error) {
-        throw blameCaller(error, call.callSite);
-      }
-    }, options);
-    this.lifecycle.track({ end: (reason) => stream.abort(blameCaller(reason, call.callSite)), ended: stream.ended });
-    return stream;
+    return startTracked(
+      this.lifecycle,
+      call.callSite,
+      (control) => answer(this.model, { ...call, generation }, control),
+      options,
+    );
   }
 }

@@ -1,0 +1,70 @@
+import { GATE_STEP, type GateStep } from "./voice-gate.js";
+
+/** Levels and judgements of a whole recording, in steps of 20 ms: 0.9 MB an hour in place of its samples. */
+export class SpeechActivity {
+  #levels = new Float32Array(1024);
+  #speech = new Uint8Array(1024);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(steps: readonly GateStep[]): void {
+    if (this.#length + steps.length > this.#levels.length) this.#grow(this.#length + steps.length);
+    for (const { level, speech } of steps) {
+      this.#levels[this.#length] = level;
+      this.#speech[this.#length] = speech ? 1 : 0;
+      this.#length++;
+    }
+  }
+
+  isSpeech(step: number): boolean {
+    return this.#speech[step] === 1;
+  }
+
+  /** Loudest level; -Infinity for nothing. */
+  get peak(): number {
+    return this.#levels.subarray(0, this.#length).reduce((peak, level) => Math.max(peak, level), -Infinity);
+  }
+
+  /** Seconds of speech between two times. */
+  speechBetween(start: number, end: number): number {
+    const to = Math.min(this.#length, Math.ceil(end / GATE_STEP));
+    let steps = 0;
+    for (let step = Math.max(0, Math.floor(start / GATE_STEP)); step < to; step++) steps += this.#speech[step]!;
+    return steps * GATE_STEP;
+  }
+
+  /** The step around which it is quietest, among `from` to `to`. */
+  weakestStep(from: number, to: number): number {
+    return weakestStep(this.#levels, from, Math.min(to, this.#length));
+  }
+
+  #grow(least: number): void {
+    const size = Math.max(least, this.#levels.length * 2);
+    const levels = new Float32Array(size);
+    const speech = new Uint8Array(size);
+    levels.set(this.#levels);
+    speech.set(this.#speech);
+    [this.#levels, this.#speech] = [levels, speech];
+  }
+}
+
+/** Steps on either side that count when the weakest place is looked for. */
+const NEIGHBOURS = 2;
+
+/** The step around which levels are lowest, from `from` to before `to`; of equal ones the last. */
+export function weakestStep(levels: ArrayLike<number>, from: number, to: number): number {
+  let [weakest, lowest] = [from, Infinity];
+  for (let step = from; step < to; step++) {
+    let sum = 0;
+    let count = 0;
+    for (let near = Math.max(0, step - NEIGHBOURS); near <= Math.min(levels.length - 1, step + NEIGHBOURS); near++) {
+      sum += levels[near]!;
+      count++;
+    }
+    if (sum / count <= lowest) [weakest, lowest] = [step, sum / count];
+  }
+  return weakest;
+}
