@@ -1,6 +1,6 @@
 import { decodeWindows, type WindowText } from "./decode-windows.js";
 import type { FoundLanguage } from "./language-finder.js";
-import { addSegments, draftSegments, textOf, type AudioWindow, type RunContext } from "./run-context.js";
+import { addSegments, draftSegments, isSteady, textOf, type AudioWindow, type RunContext } from "./run-context.js";
 import { SequentialRun } from "./sequential.js";
 import { planWindows } from "./speech/plan-windows.js";
 import { FRAMES_PER_SECOND, TIMESTAMP_STEP, WINDOW_FRAMES } from "./whisper-facts.js";
@@ -29,7 +29,7 @@ const MISSED_SPEECH = { afterPair: 0.5, afterEnd: 1.5 };
  */
 export async function transcribeBatched(context: RunContext, batchSize: number): Promise<void> {
   const { engine, onSeconds, audio } = context;
-  const windows = planWindows(audio.activity!).map(({ start, end }): AudioWindow => {
+  const windows = planWindows(audio.activity).map(({ start, end }): AudioWindow => {
     const seek = Math.round(start * FRAMES_PER_SECOND);
     return { seek, size: Math.min(WINDOW_FRAMES, Math.min(audio.frames, Math.round(end * FRAMES_PER_SECOND)) - seek) };
   });
@@ -79,13 +79,14 @@ async function decodeBatch(
   windows: readonly AudioWindow[],
   handles: readonly number[],
 ): Promise<HeardWindow[]> {
-  const { model, call, languages } = context;
+  const { model, call, languages, audio } = context;
   const timestamps = call.settings.timestamps !== false;
   const found = await languages.find(handles);
-  const prompts = windows.map(({ seek }, index) => {
+  const prompts = windows.map((window, index) => {
     const { language } = found[index]!;
     const prompt = windowPrompt(model.facts, call, { language, timestamps, prompt: call.promptIds, previous: [] });
-    return { handle: handles[index]!, ...prompt, seed: (call.settings.seed + seek) % Number.MAX_SAFE_INTEGER };
+    const seed = (call.settings.seed + window.seek) % Number.MAX_SAFE_INTEGER;
+    return { handle: handles[index]!, ...prompt, seed, steady: isSteady(context, window) };
   });
   const texts = await decodeWindows(context, prompts, timestamps);
   return windows.map((window, index) => {
@@ -107,7 +108,7 @@ function segmentsOf(
   if (!timestamps || text.stopped) return { drafts, resume: end };
   const closed = window.seek + cut.closed;
   const missed = (from: number): number =>
-    context.audio.activity!.speechBetween(from / FRAMES_PER_SECOND, end / FRAMES_PER_SECOND);
+    context.audio.activity.speechBetween(from / FRAMES_PER_SECOND, end / FRAMES_PER_SECOND);
   if (cut.closed > 0 && text.cut) return { drafts, resume: closed };
   if (cut.closed > 0 && cut.complete && missed(closed) >= MISSED_SPEECH.afterEnd) return { drafts, resume: closed };
   if (cut.closed === 0 || cut.complete) return { drafts, resume: end };

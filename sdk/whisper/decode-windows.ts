@@ -14,6 +14,8 @@ export interface WindowPrompt {
   /** Place of `<|startoftranscript|>` in it. */
   sotIndex: number;
   seed: number;
+  /** Its sound is as steady as no speech is: a noise, a tone, silence. */
+  steady?: boolean;
   /** Tokens at the prompt's end that belong to the text already (live audio). */
   prefix?: readonly number[];
 }
@@ -73,7 +75,7 @@ export async function decodeWindows(
       decodeOptions(context, temperature, timestamps),
     );
     open = open.filter((index, at) => {
-      const text = judge(context, decoded[at]!, temperature, prompts[index]!.prefix ?? []);
+      const text = judge(context, decoded[at]!, temperature, prompts[index]!);
       tried[index]!.push(text);
       return !text.stopped && !text.passed;
     });
@@ -129,7 +131,7 @@ function judge(
   { model, call, clock }: DecodeContext,
   { ids, reason, sumLogprob, noSpeechProb }: NativeDecoding,
   temperature: number,
-  prefix: readonly number[],
+  { prefix = [], steady = false }: WindowPrompt,
 ): WindowText {
   const { endOfText } = model.facts.tokens;
   const all = [...prefix, ...ids];
@@ -137,7 +139,7 @@ function judge(
   const avgLogprob = sumLogprob / (ids.length + 1);
   const { noSpeechThreshold, logprobThreshold, compressionRatioThreshold } = call.settings;
   const doubtful = noSpeechThreshold !== null && noSpeechProb > noSpeechThreshold;
-  const silent = doubtful && !(logprobThreshold !== null && avgLogprob > logprobThreshold);
+  const silent = doubtful && (steady || !(logprobThreshold !== null && avgLogprob > logprobThreshold));
   const ratio = compressionRatio(text);
   const varied = compressionRatioThreshold === null || ratio <= compressionRatioThreshold;
   const likely = logprobThreshold === null || avgLogprob >= logprobThreshold;

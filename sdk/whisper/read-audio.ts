@@ -17,8 +17,8 @@ export interface HeardAudio {
   seconds: number;
   /** Seconds at which it begins in the whole audio (`range`). */
   offset: number;
-  /** Only where it was asked for. */
-  activity: SpeechActivity | undefined;
+  /** Speech, pauses and levels. */
+  activity: SpeechActivity;
 }
 
 /** How to read audio. */
@@ -27,8 +27,6 @@ export interface ReadAudioOptions {
   range: readonly [start: number, end?: number | undefined] | undefined;
   /** Ends reading. */
   signal: AbortSignal;
-  /** Whether speech and pauses are wanted. */
-  activity: boolean;
   clock: MetricsClock;
   /** Told after every piece. */
   onRead: (seconds: number, of: number | undefined) => void;
@@ -48,7 +46,7 @@ export async function readAudio(model: LoadedWhisper, input: unknown, options: R
   const { sampleRate, range, signal, clock } = options;
   const [start = 0, end] = range ?? [];
   const mel = model.native.createLogMel(model.facts.melBins);
-  const activity = options.activity ? new SpeechActivity() : undefined;
+  const activity = new SpeechActivity();
   const samples = await clock.measureAsync("preprocess", async () => {
     const source = await openUnlessEnded(
       () => openAudio(input, { sampleRate, signal, ...(range && { range: { start, end } }) }),
@@ -83,7 +81,7 @@ async function openUnlessEnded(
 async function readPieces(
   source: AudioSource,
   mel: NativeLogMel,
-  activity: SpeechActivity | undefined,
+  activity: SpeechActivity,
   { onRead, isEnded }: ReadAudioOptions,
 ): Promise<number> {
   const gate = new VoiceGate();
@@ -93,7 +91,7 @@ async function readPieces(
   try {
     for await (const piece of source) {
       samples += piece.length;
-      activity?.add(gate.push(piece));
+      activity.add(gate.push(piece));
       await computing;
       computing = mel.append(piece);
       // Reading may throw before this is awaited.

@@ -21,6 +21,11 @@ export interface AudioWindow {
   size: number;
 }
 
+/** Whether the sound of a window is as steady as no speech is. */
+export function isSteady({ audio }: RunContext, { seek, size }: AudioWindow): boolean {
+  return audio.activity.isSteady(seek / FRAMES_PER_SECOND, (seek + size) / FRAMES_PER_SECOND);
+}
+
 /** Cuts a window's text into segments with times of the audio. */
 export function draftSegments(
   { model, clock }: DecodeContext,

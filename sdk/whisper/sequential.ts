@@ -1,6 +1,6 @@
 import { decodeWindows, type WindowText } from "./decode-windows.js";
 import type { FoundLanguage } from "./language-finder.js";
-import { addSegments, draftSegments, type AudioWindow, type RunContext } from "./run-context.js";
+import { addSegments, draftSegments, isSteady, type AudioWindow, type RunContext } from "./run-context.js";
 import { FRAMES_PER_SECOND, WINDOW_FRAMES } from "./whisper-facts.js";
 import { windowPrompt } from "./window-prompt.js";
 import { alignWindows, speechEnd } from "./words/align-windows.js";
@@ -66,7 +66,7 @@ export class SequentialRun {
     }
   }
 
-  async #decode(handle: number, { seek }: AudioWindow, { language }: FoundLanguage): Promise<WindowText> {
+  async #decode(handle: number, window: AudioWindow, { language }: FoundLanguage): Promise<WindowText> {
     const { model, call } = this.#context;
     const prompt = windowPrompt(model.facts, call, {
       language,
@@ -74,8 +74,9 @@ export class SequentialRun {
       prompt: this.#prompt,
       previous: this.#previous,
     });
-    const seed = (call.settings.seed + seek) % Number.MAX_SAFE_INTEGER;
-    const [text] = await decodeWindows(this.#context, [{ handle, ...prompt, seed }], this.#timestamps);
+    const seed = (call.settings.seed + window.seek) % Number.MAX_SAFE_INTEGER;
+    const steady = isSteady(this.#context, window);
+    const [text] = await decodeWindows(this.#context, [{ handle, ...prompt, seed, steady }], this.#timestamps);
     return text!;
   }
 

@@ -41,7 +41,6 @@ export async function transcribe(
     sampleRate: options.sampleRate,
     range: settings.range,
     signal: reading.signal,
-    activity: isBatched,
     clock,
     onRead: (seconds, of) => progress.audio(seconds, of),
     isEnded: () => control.ending !== undefined,

@@ -1,5 +1,13 @@
 import { GATE_STEP, type GateStep } from "./voice-gate.js";
 
+/** Nineteen of twenty steps of a steady sound lie within this range, in dB. */
+const STEADY_RANGE = 6;
+/** Below this, differences are those of rounding; in dB. */
+const QUIETEST = -90;
+
+/** Less speech in a part, in seconds, is a noise. */
+const LEAST_SPEECH = 0.1;
+
 /** Levels and judgements of a whole recording, in steps of 20 ms: 0.9 MB an hour in place of its samples. */
 export class SpeechActivity {
   #levels = new Float32Array(1024);
@@ -39,6 +47,18 @@ export class SpeechActivity {
   /** The step around which it is quietest, among `from` to `to`. */
   weakestStep(from: number, to: number): number {
     return weakestStep(this.#levels, from, Math.min(to, this.#length));
+  }
+
+  /**
+   * Whether there can be no speech between two times: loudness hardly changes (silence, a tone, a noise; speech rises and falls by
+   * far more, also where no pause is in it), or the gate found none.
+   */
+  isSteady(start: number, end: number): boolean {
+    const from = Math.max(0, Math.floor(start / GATE_STEP));
+    const levels = this.#levels.slice(from, Math.min(this.#length, Math.ceil(end / GATE_STEP))).sort();
+    if (levels.length === 0) return true;
+    const at = (share: number): number => Math.max(QUIETEST, levels[Math.floor(share * (levels.length - 1))]!);
+    return at(0.95) - at(0.05) < STEADY_RANGE || this.speechBetween(start, end) < LEAST_SPEECH;
   }
 
   #grow(least: number): void {
