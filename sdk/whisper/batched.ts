@@ -1,3 +1,4 @@
+import { continueTexts } from "./continue-windows.js";
 import { decodeWindows, type WindowText } from "./decode-windows.js";
 import type { FoundLanguage } from "./language-finder.js";
 import { addSegments, draftSegments, isSteady, textOf, type AudioWindow, type RunContext } from "./run-context.js";
@@ -7,6 +8,11 @@ import { FRAMES_PER_SECOND, TIMESTAMP_STEP, WINDOW_FRAMES } from "./whisper-fact
 import { windowPrompt } from "./window-prompt.js";
 import { alignWindows, speechEnd, type WindowToAlign } from "./words/align-windows.js";
 import type { DraftSegment } from "./words/segment-words.js";
+
+/** A window, and how many mel frames of it the encoder is given: the pause behind it too. */
+interface PlannedWindow extends AudioWindow {
+  reach: number;
+}
 
 /** A window whose text is known. */
 interface HeardWindow extends AudioWindow {
@@ -21,6 +27,9 @@ interface HeardWindow extends AudioWindow {
 /** Speech after a text's end, in seconds, from which on the rest of a window is heard once more. */
 const MISSED_SPEECH = { afterPair: 0.5, afterEnd: 1.5 };
 
+/** How far before a text's end the pause may lie from which on the rest is heard, in seconds. */
+const RESUME_RANGE = 1;
+
 /**
  * Transcribes audio in windows cut at pauses, several of them decoded together. What a window's text does not cover although
  * somebody speaks there, or what it had no room for, is heard again in sequence.
@@ -29,10 +38,7 @@ const MISSED_SPEECH = { afterPair: 0.5, afterEnd: 1.5 };
  */
 export async function transcribeBatched(context: RunContext, batchSize: number): Promise<void> {
   const { engine, onSeconds, audio } = context;
-  const windows = planWindows(audio.activity).map(({ start, end }): AudioWindow => {
-    const seek = Math.round(start * FRAMES_PER_SECOND);
-    return { seek, size: Math.min(WINDOW_FRAMES, Math.min(audio.frames, Math.round(end * FRAMES_PER_SECOND)) - seek) };
-  });
+  const windows = planned(audio);
   const sequential = new SequentialRun(context);
   for (let at = 0; at < windows.length && !engine.ending; at += batchSize) {
     await batch(
@@ -44,9 +50,23 @@ export async function transcribeBatched(context: RunContext, batchSize: number):
   if (!engine.ending) onSeconds(audio.seconds);
 }
 
-async function batch(context: RunContext, windows: readonly AudioWindow[], sequential: SequentialRun): Promise<void> {
+function planned({ activity, frames }: RunContext["audio"]): PlannedWindow[] {
+  const frameOf = (seconds: number): number => Math.min(frames, Math.round(seconds * FRAMES_PER_SECOND));
+  return planWindows(activity)
+    .map(({ start, end }) => ({ seek: frameOf(start), end: frameOf(end) }))
+    .filter(({ seek, end }) => end > seek)
+    .map(({ seek, end }, index, all) => {
+      // The pause behind it is more natural than padding.
+      const next = all[index + 1]?.seek ?? frames;
+      return { seek, size: Math.min(WINDOW_FRAMES, end - seek), reach: Math.min(WINDOW_FRAMES, next - seek) };
+    });
+}
+
+async function batch(context: RunContext, windows: readonly PlannedWindow[], sequential: SequentialRun): Promise<void> {
   const { engine, audio, languages, onSeconds, call } = context;
-  const handles = await engine.encode(windows.map(({ seek, size }) => ({ mel: audio.mel, start: seek, count: size })));
+  const handles = await engine.encode(
+    windows.map(({ seek, reach }) => ({ mel: audio.mel, start: seek, count: reach })),
+  );
   try {
     if (handles.length < windows.length || engine.ending) return;
     const heard = await decodeBatch(context, windows, handles);
@@ -88,7 +108,14 @@ async function decodeBatch(
     const seed = (call.settings.seed + window.seek) % Number.MAX_SAFE_INTEGER;
     return { handle: handles[index]!, ...prompt, seed, steady: isSteady(context, window) };
   });
-  const texts = await decodeWindows(context, prompts, timestamps);
+  const decoded = await decodeWindows(context, prompts, timestamps);
+  // A text that ended early goes on, rather than its rest being heard again.
+  const texts = await continueTexts(context, prompts, decoded, (index, text) => {
+    const window = windows[index]!;
+    const end = window.seek + window.size;
+    if (text.silent || text.stopped || text.cut || text.triedTemperature > call.settings.temperature[0]!) return false;
+    return timestamps && segmentsOf(context, window, text, timestamps).resume < end;
+  });
   return windows.map((window, index) => {
     const text = texts[index]!;
     const heard = { ...window, handle: handles[index]!, text, language: found[index]! };
@@ -109,8 +136,11 @@ function segmentsOf(
   const closed = window.seek + cut.closed;
   const missed = (from: number): number =>
     context.audio.activity.speechBetween(from / FRAMES_PER_SECOND, end / FRAMES_PER_SECOND);
-  if (cut.closed > 0 && text.cut) return { drafts, resume: closed };
-  if (cut.closed > 0 && cut.complete && missed(closed) >= MISSED_SPEECH.afterEnd) return { drafts, resume: closed };
+  // Timestamps are inexact; the pause after the text is where it is safe to go on.
+  const pause = context.audio.activity.pauseBefore(closed / FRAMES_PER_SECOND, RESUME_RANGE);
+  const resume = Math.max(window.seek, Math.round(pause * FRAMES_PER_SECOND));
+  if (cut.closed > 0 && text.cut) return { drafts, resume };
+  if (cut.closed > 0 && cut.complete && missed(closed) >= MISSED_SPEECH.afterEnd) return { drafts, resume };
   if (cut.closed === 0 || cut.complete) return { drafts, resume: end };
   const rest = textOf(context.model, cut.rest);
   if (rest.trim() !== "") {
@@ -120,7 +150,7 @@ function segmentsOf(
     drafts.push({ start: start / FRAMES_PER_SECOND, end: end / FRAMES_PER_SECOND, ids: cut.rest, text: rest });
     return { drafts, resume: end };
   }
-  return { drafts, resume: missed(closed) >= MISSED_SPEECH.afterPair ? closed : end };
+  return { drafts, resume: missed(closed) >= MISSED_SPEECH.afterPair ? resume : end };
 }
 
 function groupForWords(windows: readonly HeardWindow[]): HeardWindow[][] {

@@ -99,8 +99,8 @@ async function decodeTogether(
   }
   for (const indexes of places.values()) {
     const inputs = indexes.map((index) => {
-      const { handle, ids, sotIndex, seed } = prompts[index]!;
-      return { window: handle, prompt: Int32Array.from(ids), sotIndex, seed };
+      const { handle, ids, sotIndex, seed, prefix = [] } = prompts[index]!;
+      return { window: handle, prompt: Int32Array.from(ids), sotIndex, seed, prefixLength: prefix.length };
     });
     const hasPrefix = (prompts[indexes[0]!]!.prefix ?? []).length > 0;
     // A text that has begun may end at once.

@@ -108,7 +108,7 @@ export interface LiveOptions extends SpeechOptions {
   timestamps?: "segment" | "word" | undefined;
   /** Seconds of new audio after which what is being said is decoded again; 0 = only finals. Defaults to 1. */
   partialEvery?: number | undefined;
-  /** Seconds of silence that end an utterance, 0.1 to 5. Defaults to 0.6. */
+  /** Seconds of silence that end an utterance, 0.1 to 5. Defaults to 0.8. */
   pause?: number | undefined;
 }
 

@@ -63,7 +63,7 @@ const DEFAULTS: WhisperSettings = {
   range: undefined,
   seed: 0,
   partialEvery: 1,
-  pause: 0.6,
+  pause: 0.8,
 };
 
 /** What is needed of a loaded model to judge options. */

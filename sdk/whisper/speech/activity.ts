@@ -44,6 +44,18 @@ export class SpeechActivity {
     return steps * GATE_STEP;
   }
 
+  /** The middle of the pause that a time lies in or comes at most `within` seconds after; the time itself if there is none. */
+  pauseBefore(time: number, within: number): number {
+    const from = Math.min(this.#length - 1, Math.round(time / GATE_STEP));
+    const least = Math.max(0, from - Math.round(within / GATE_STEP));
+    let last = from;
+    while (last >= least && this.#speech[last] === 1) last--;
+    if (last < least) return time;
+    let first = last;
+    while (first > 0 && this.#speech[first - 1] === 0) first--;
+    return Math.min(time, ((first + last + 1) / 2) * GATE_STEP);
+  }
+
   /** The step around which it is quietest, among `from` to `to`. */
   weakestStep(from: number, to: number): number {
     return weakestStep(this.#levels, from, Math.min(to, this.#length));

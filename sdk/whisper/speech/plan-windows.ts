@@ -26,10 +26,8 @@ const LONGEST = steps(30);
 const FORCED_CUT = [steps(16), steps(29)] as const;
 /** Below this level (dB) in all of the audio there is nothing to hear. */
 const INAUDIBLE = -75;
-/** Cost of a window, in seconds of pause at its cut: one more window has to be worth more than all cuts together. */
+/** A further window has to be worth more than the better cuts it allows. */
 const WINDOW_COST = 10;
-/** Longer pauses are no better places to cut. */
-const BEST_PAUSE = 1;
 
 /**
  * Cuts a recording into windows of at most 30 s for decoding side by side: as few as possible, cut in the middle of the longest
@@ -102,8 +100,7 @@ function pack(stretches: readonly Stretch[], padded: readonly Stretch[]): Stretc
   for (let last = 0; last < stretches.length; last++) {
     let [best, from] = [Infinity, last];
     for (let first = last; first >= 0 && padded[last]!.end - padded[first]!.start <= LONGEST; first--) {
-      const pause = first === 0 ? BEST_PAUSE : (stretches[first]!.start - stretches[first - 1]!.end) * GATE_STEP;
-      const total = cost[first]! + WINDOW_COST - Math.min(BEST_PAUSE, pause);
+      const total = cost[first]! + WINDOW_COST - worthOfCut(stretches[first - 1], stretches[first]!);
       if (total < best) [best, from] = [total, first];
     }
     cost.push(best);
@@ -114,4 +111,9 @@ function pack(stretches: readonly Stretch[], padded: readonly Stretch[]): Stretc
     windows.push({ start: padded[firstOf[last]!]!.start, end: padded[last]!.end });
   }
   return windows.reverse();
+}
+
+/** Longer pauses are better places to cut, and better not inside a window, but a little less so the longer they are. */
+function worthOfCut(before: Stretch | undefined, after: Stretch): number {
+  return before ? Math.log2(1 + (after.start - before.end) * GATE_STEP) : 0;
 }
