@@ -1,22 +1,42 @@
-// From clone to first token: sets up, builds, fetches a small model and chats with it. `npm run demo`.
+// From clone to first token: sets up, builds, fetches small models, transcribes a recording and hands what was said to a chat
+// model. `npm run demo`.
 import { withLock } from "./lib/lock.mjs";
-import { demoModel } from "./lib/models.mjs";
+import { demoModel, demoWhisper } from "./lib/models.mjs";
 import { inRoot } from "./lib/paths.mjs";
-import { main, runAttached } from "./lib/process.mjs";
+import { main, run, runAttached } from "./lib/process.mjs";
 import { build, fetchModels } from "./lib/tasks.mjs";
 
 const QUESTION = "What is the capital of France?";
+/** Made with a speech synthesizer; its text is in test/fixtures/whisper/audio/clips.json. */
+const RECORDING = "test/fixtures/whisper/audio/say-en-3.wav";
+
+const pergola = inRoot("dist", "cli", "index.js");
+const brief = ["--max-new-tokens", "64", "--temperature", "0"];
+
+const say = (text) => process.stderr.write(text);
+
+/** What is said in the recording. */
+async function transcribe() {
+  say(`\nTranscribing ${RECORDING}:\n\n`);
+  const text = await run(process.execPath, [pergola, "transcribe", RECORDING, "--model", demoWhisper]);
+  const line = text.trim().replaceAll("\n", " ");
+  say(`> ${line}\n\n`);
+  return line;
+}
 
 await main(async () => {
   await withLock(async () => {
     await build();
-    await fetchModels(["smollm2"]);
+    await fetchModels(["smollm2", "whisper-tiny.en"]);
   });
-  const chat = [inRoot("dist", "cli", "index.js"), "chat", "--model", demoModel];
-  const interactive = process.stdin.isTTY && process.stdout.isTTY;
-  if (!interactive) {
-    process.stderr.write(`\nNo terminal, so the demo asks a question of its own.\n\n> ${QUESTION}\n`);
-    chat.push("--prompt", QUESTION, "--max-new-tokens", "64", "--temperature", "0");
+  const chat = [pergola, "chat", "--model", demoModel];
+  const message = `I got this voice message: "${await transcribe()}" Write a short, friendly answer to it.`;
+  const exitCode = await runAttached(process.execPath, [...chat, "--prompt", message, ...brief]);
+  if (exitCode !== 0) return exitCode;
+  if (process.stdin.isTTY && process.stdout.isTTY) {
+    say("\nNow it is your turn.\n");
+    return runAttached(process.execPath, chat);
   }
-  return runAttached(process.execPath, chat);
+  say(`\nNo terminal, so the demo asks a question of its own.\n\n> ${QUESTION}\n`);
+  return runAttached(process.execPath, [...chat, "--prompt", QUESTION, ...brief]);
 });

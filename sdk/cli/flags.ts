@@ -22,6 +22,7 @@ const FLAGS = new Map([
   ["language", "--language"],
   ["task", "--task"],
   ["timestamps", "--timestamps"],
+  ["mode", "--mode"],
   ["batchSize", "--batch-size"],
   ["beamSize", "--beam-size"],
   ["prompt", "--prompt"],

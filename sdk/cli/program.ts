@@ -6,6 +6,7 @@ import { addConvertCommand } from "./convert.js";
 import { addDevicesCommand } from "./devices.js";
 import { addDoctorCommand } from "./doctor.js";
 import type { Terminal } from "./terminal.js";
+import { addTranscribeCommand } from "./transcribe.js";
 
 /** Version of the package this file belongs to. */
 function packageVersion(): string {
@@ -16,7 +17,7 @@ function packageVersion(): string {
 /** The command line, without running it. Errors of commander are thrown. */
 export function createProgram(terminal: Terminal): Command {
   const program = new Command("pergola")
-    .description("Language models on OpenVINO, in the terminal")
+    .description("Language models and Whisper on OpenVINO, in the terminal")
     .version(packageVersion(), "-V, --version")
     .showHelpAfterError("(add --help for the options)")
     .configureOutput({
@@ -26,6 +27,7 @@ export function createProgram(terminal: Terminal): Command {
     .exitOverride();
   // Commands copy the settings above when they are added.
   addChatCommand(program, terminal);
+  addTranscribeCommand(program, terminal);
   addConvertCommand(program, terminal);
   addDevicesCommand(program, terminal);
   addDoctorCommand(program, terminal);

@@ -13,7 +13,7 @@ export interface RunOptions {
   cwd?: string;
   env?: Record<string, string | undefined>;
   /** Written to stdin, which is then closed. Without it stdin is empty. */
-  input?: string;
+  input?: string | Uint8Array;
   /** Called with the child once it runs, for signals and the like. */
   onStart?: (child: RunningChild) => void;
   /** Far more than it should ever take: a child that hangs is killed, and the test fails by its signal. */
@@ -58,8 +58,8 @@ export class RunningChild {
     this.#child.stdin.write(text);
   }
 
-  closeInput(text = ""): void {
-    this.#child.stdin.end(text);
+  closeInput(content: string | Uint8Array = ""): void {
+    this.#child.stdin.end(content);
   }
 
   /** Stops reading the child's output, as a program does that has seen enough. */
