@@ -52,6 +52,36 @@ TEST(transcriber, "who shares a batch changes nothing: greedy, beams and samples
     }
 }
 
+TEST(transcriber, "a text that is continued goes on as if it had never been interrupted, and not to its end at once") {
+    const auto transcriber = open_transcriber();
+    const auto windows = encode_signals(*transcriber);
+    DecodeOptions options = ending(25);
+    options.rules.begin_suppress.clear();
+    for (const auto& input : inputs_of(windows)) {
+        const auto whole = transcriber->decode({input}, options, never()).at(0);
+        for (size_t cut = 1; cut < whole.ids.size(); cut += 3) {
+            DecodeInput rest = input;
+            rest.prompt.insert(rest.prompt.end(), whole.ids.begin(), whole.ids.begin() + static_cast<ptrdiff_t>(cut));
+            rest.prefix_length = cut;
+            DecodeOptions shorter = options;
+            shorter.max_new_tokens = options.max_new_tokens - cut;
+            const auto continued = transcriber->decode({rest}, shorter, never()).at(0);
+            CHECK_EQ(continued.ids, std::vector<int64_t>(whole.ids.begin() + static_cast<ptrdiff_t>(cut), whole.ids.end()));
+        }
+        if (whole.reason != Decoding::Reason::Stop) continue;
+        DecodeInput ended = input;
+        ended.prompt.insert(ended.prompt.end(), whole.ids.begin(), whole.ids.end());
+        ended.prefix_length = whole.ids.size();
+        CHECK(transcriber->decode({ended}, options, never()).at(0).ids.empty());
+        DecodeOptions going_on = options;
+        going_on.rules.begin_suppress = {static_cast<int32_t>(options.rules.tokens.end_of_text)};
+        CHECK(!transcriber->decode({ended}, going_on, never()).at(0).ids.empty());
+    }
+    DecodeInput wrong = inputs_of(windows).front();
+    wrong.prefix_length = wrong.prompt.size();
+    CHECK_ENGINE_ERROR(ErrorCode::Option, transcriber->decode({wrong}, options, never()));
+}
+
 TEST(transcriber, "a beam search finds likelier texts than the greedy one on the whole, where all run as long") {
     const auto transcriber = open_transcriber();
     const auto windows = encode_signals(*transcriber);

@@ -278,6 +278,8 @@ export interface NativeDecodeInput {
   /** Index of `<|startoftranscript|>` in `prompt`. */
   sotIndex: number;
   seed: number;
+  /** Tokens at the prompt's end that belong to the text already: the rules go on from them, and the next token is not the end. Defaults to 0. */
+  prefixLength?: number;
 }
 
 export interface NativeDecodeOptions {

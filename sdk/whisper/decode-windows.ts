@@ -18,6 +18,8 @@ export interface WindowPrompt {
   steady?: boolean;
   /** Tokens at the prompt's end that belong to the text already (live audio). */
   prefix?: readonly number[];
+  /** More must follow the prefix. */
+  unfinished?: boolean;
 }
 
 /** What the decoder wrote for a window. */
@@ -85,6 +87,11 @@ export async function decodeWindows(
 
 const NOTHING = new Int32Array(0);
 
+/** A text that has begun may end at once, unless it is known to be unfinished. */
+function mayEndAtOnce({ prefix = [], unfinished = false }: WindowPrompt): boolean {
+  return prefix.length > 0 && !unfinished;
+}
+
 /** Prompts of one length can be decoded in one batch. */
 async function decodeTogether(
   { engine }: DecodeContext,
@@ -93,8 +100,8 @@ async function decodeTogether(
 ): Promise<NativeDecoding[]> {
   const results: NativeDecoding[] = [];
   const places = new Map<string, number[]>();
-  for (const [index, { ids, sotIndex, prefix = [] }] of prompts.entries()) {
-    const key = `${ids.length}/${sotIndex}/${prefix.length > 0}`;
+  for (const [index, prompt] of prompts.entries()) {
+    const key = `${prompt.ids.length}/${prompt.sotIndex}/${mayEndAtOnce(prompt)}`;
     places.set(key, [...(places.get(key) ?? []), index]);
   }
   for (const indexes of places.values()) {
@@ -102,9 +109,8 @@ async function decodeTogether(
       const { handle, ids, sotIndex, seed, prefix = [] } = prompts[index]!;
       return { window: handle, prompt: Int32Array.from(ids), sotIndex, seed, prefixLength: prefix.length };
     });
-    const hasPrefix = (prompts[indexes[0]!]!.prefix ?? []).length > 0;
-    // A text that has begun may end at once.
-    const decoded = await engine.decode(inputs, hasPrefix ? { ...options, beginSuppressTokens: NOTHING } : options);
+    const free = mayEndAtOnce(prompts[indexes[0]!]!);
+    const decoded = await engine.decode(inputs, free ? { ...options, beginSuppressTokens: NOTHING } : options);
     for (const [at, index] of indexes.entries()) results[index] = decoded[at]!;
   }
   return results;

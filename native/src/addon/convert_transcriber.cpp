@@ -104,6 +104,7 @@ std::vector<DecodeInput> read_decode_inputs(const Napi::Value& from) {
         input.prompt = read_token_ids(item, "prompt");
         input.sot_index = static_cast<size_t>(number(item, "sotIndex"));
         input.seed = static_cast<uint64_t>(number(item, "seed"));
+        input.prefix_length = static_cast<size_t>(number(item, "prefixLength"));
         result.push_back(std::move(input));
     });
     return result;

@@ -44,6 +44,7 @@ struct DecodeInput {
     std::vector<int64_t> prompt;
     size_t sot_index = 0;
     uint64_t seed = 0;
+    size_t prefix_length = 0;  // tokens at the prompt's end that belong to the text already
 };
 
 struct DecodeOptions {

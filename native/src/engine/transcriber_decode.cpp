@@ -81,8 +81,10 @@ private:
             Item& item = items_[i];
             item.no_speech = owner_.no_speech(rows);
             float* last = rows + (sampled.size() - 1) * vocab_;
-            rules_.apply(last, {});
             Hypothesis start;
+            // The rules go on from a text that is there already.
+            start.ids.assign(inputs_[i].prompt.end() - static_cast<ptrdiff_t>(inputs_[i].prefix_length), inputs_[i].prompt.end());
+            rules_.apply(last, start.ids, true);
             start.row = static_cast<int32_t>(i);
             if (options_.temperature > 0) {
                 for (size_t j = 0; j < width_; ++j) {
@@ -125,7 +127,7 @@ private:
             std::vector<float*> rows;
             for (auto& hypothesis : item.open) {
                 rows.push_back(logits + static_cast<size_t>(hypothesis.row) * vocab_);
-                rules_.apply(rows.back(), hypothesis.ids);
+                rules_.apply(rows.back(), hypothesis.ids, false);
             }
             if (options_.temperature > 0) sample(item, rows, step);
             else choose(item, rows);
@@ -222,7 +224,8 @@ private:
     }
 
     double score(const Hypothesis& hypothesis) const {
-        const double length = static_cast<double>(std::max<size_t>(1, hypothesis.ids.size()));
+        const size_t prefix = inputs_.front().prefix_length;  // one length of prompt, one length of prefix
+        const double length = static_cast<double>(std::max<size_t>(1, hypothesis.ids.size() - prefix));
         return hypothesis.sum / (options_.divide_by_length ? length : std::pow((5 + length) / 6, options_.length_penalty));
     }
 
@@ -244,7 +247,8 @@ private:
             Decoding decoding;
             decoding.no_speech_prob = item.no_speech;
             if (!all.empty()) {
-                decoding.ids = std::move(all[best].ids);
+                const auto prefix = static_cast<ptrdiff_t>(inputs_[item.input].prefix_length);
+                decoding.ids.assign(all[best].ids.begin() + prefix, all[best].ids.end());
                 decoding.sum_logprob = all[best].sum;
             }
             decoding.reason = complete || best < ended ? Decoding::Reason::Stop : unfinished;
@@ -276,7 +280,9 @@ std::vector<Decoding> Transcriber::decode(const std::vector<DecodeInput>& inputs
     const auto& first = inputs.front();
     for (const auto& input : inputs)
         if (input.prompt.size() != first.prompt.size() || input.prompt.empty() || input.sot_index != first.sot_index ||
-            input.prompt.size() >= info_.max_positions || input.sot_index >= input.prompt.size())
+            input.prompt.size() >= info_.max_positions || input.sot_index >= input.prompt.size() ||
+            input.prefix_length != first.prefix_length ||
+            input.prefix_length > input.prompt.size() - input.sot_index - 1)
             throw EngineError(ErrorCode::Option, "the prompts of windows that are decoded together must have one length, below " +
                                                      std::to_string(info_.max_positions) + " tokens");
     try {

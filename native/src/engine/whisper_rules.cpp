@@ -26,13 +26,13 @@ bool log_softmax(float* values, size_t count) {
 
 WhisperRules::WhisperRules(const WhisperRuleOptions& options, size_t vocab_size) : options_(options), vocab_(vocab_size) {}
 
-void WhisperRules::apply(float* logits, const std::vector<int64_t>& generated) const {
+void WhisperRules::apply(float* logits, const std::vector<int64_t>& generated, bool first) const {
     const auto suppress = [&](const std::vector<int32_t>& ids) {
         for (const int32_t id : ids)
             if (id >= 0 && static_cast<size_t>(id) < vocab_) logits[id] = kNever;
     };
     suppress(options_.suppress);
-    if (generated.empty()) suppress(options_.begin_suppress);
+    if (first) suppress(options_.begin_suppress);
     if (options_.timestamps) forbid_by_time(logits, generated);
     log_softmax(logits, vocab_);
     if (!options_.timestamps) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,7 +25,9 @@ public:
     WhisperRules(const WhisperRuleOptions& options, size_t vocab_size);
 
     /// Turns logits into natural-log probabilities of what is allowed (others: -infinity), given the tokens generated so far.
-    void apply(float* logits, const std::vector<int64_t>& generated) const;
+    /// `first`: the first step, which must not end the text; with tokens when a text is continued.
+    void apply(float* logits, const std::vector<int64_t>& generated, bool first) const;
+    void apply(float* logits, const std::vector<int64_t>& generated) const { apply(logits, generated, generated.empty()); }
 
 private:
     void forbid_by_time(float* logits, const std::vector<int64_t>& generated) const;
