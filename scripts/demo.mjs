@@ -1,5 +1,5 @@
-// From clone to first token: sets up, builds, fetches small models, transcribes a recording and hands what was said to a chat
-// model. `npm run demo`.
+// From clone to first token: sets up, builds, fetches small models, transcribes a recording and asks a chat model about what was
+// said. `npm run demo`.
 import { withLock } from "./lib/lock.mjs";
 import { demoModel, demoWhisper } from "./lib/models.mjs";
 import { inRoot } from "./lib/paths.mjs";
@@ -8,7 +8,7 @@ import { build, fetchModels } from "./lib/tasks.mjs";
 
 const QUESTION = "What is the capital of France?";
 /** Made with a speech synthesizer; its text is in test/fixtures/whisper/audio/clips.json. */
-const RECORDING = "test/fixtures/whisper/audio/say-en-3.wav";
+const RECORDING = "test/fixtures/whisper/audio/say-en-2.wav";
 
 const pergola = inRoot("dist", "cli", "index.js");
 const brief = ["--max-new-tokens", "64", "--temperature", "0"];
@@ -30,7 +30,7 @@ await main(async () => {
     await fetchModels(["smollm2", "whisper-tiny.en"]);
   });
   const chat = [pergola, "chat", "--model", demoModel];
-  const message = `I got this voice message: "${await transcribe()}" Write a short, friendly answer to it.`;
+  const message = `Voice message: "${await transcribe()}" How will the weather be tomorrow?`;
   const exitCode = await runAttached(process.execPath, [...chat, "--prompt", message, ...brief]);
   if (exitCode !== 0) return exitCode;
   if (process.stdin.isTTY && process.stdout.isTTY) {

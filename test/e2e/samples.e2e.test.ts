@@ -81,10 +81,10 @@ it("every sample is named in the samples' README and tested here", async () => {
   for (const name of names) expect(readme).toContain(`](${name})`);
 });
 
-it("the demo transcribes a message, answers it, and asks a question of its own where there is no terminal", async () => {
+it("the demo transcribes a message, asks about it, and asks a question of its own where there is no terminal", async () => {
   const outcome = await run(process.execPath, [path.join(root, "scripts", "demo.mjs")]);
-  expect(outcome).toMatchObject({ code: 0, stdout: expect.stringMatching(/\S[^]*\n[^]*Paris.*\n$/) });
-  expect(outcome.stderr).toContain(`> ${telephone.lines.join(" ")}\n`);
+  expect(outcome).toMatchObject({ code: 0, stdout: expect.stringMatching(/windy[^]*\n[^]*Paris.*\n$/) });
+  expect(outcome.stderr).toContain(`> ${report.lines.join(" ")}\n`);
 });
 
 it("the first program of the README runs", async () => {
@@ -97,4 +97,20 @@ it("the first program of the README runs", async () => {
   });
   const outcome = await run(process.execPath, ["--input-type=module", "--eval", outputFiles[0]!.text]);
   expect(outcome).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(/Paris[^]*\w+/) });
+});
+
+it("the transcripts of the README work", async () => {
+  const readme = readFileSync(path.join(root, "README.md"), "utf8");
+  const block = /```ts\n([^`]*WhisperPipeline[^`]*)```/.exec(readme)![1]!;
+  const contents = block.replaceAll("talk.wav", report.file);
+  expect(contents).not.toBe(block);
+  const { outputFiles } = await build({
+    stdin: { contents, loader: "ts", resolveDir: root },
+    ...{ bundle: true, packages: "external", platform: "node", format: "esm", target: "node20", write: false },
+  });
+  const outcome = await run(process.execPath, ["--input-type=module", "--eval", outputFiles[0]!.text]);
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  const [text, ...segments] = [report.lines.join(" "), ...report.segments.map(({ start, text }) => `${start} ${text}`)];
+  expect(outcome.stdout.startsWith(`${text} 1\n00:00:00,000 --> `)).toBe(true);
+  expect(outcome.stdout.endsWith(`${segments.join("\n")}\n`)).toBe(true);
 });
