@@ -18,6 +18,8 @@ export interface FakeDecodeRequest {
   prompt: number[];
   sotIndex: number;
   seed: number;
+  /** Tokens at the prompt's end that belong to the text. */
+  prefixLength: number;
   options: NativeDecodeOptions;
 }
 
@@ -142,13 +144,14 @@ export class FakeTranscriber implements NativeTranscriber {
     return this.#job(async (stop) => {
       const most = Math.min(options.maxNewTokens, this.info.maxPositions - length);
       const answers = inputs.map((input) => {
-        const { sotIndex, seed } = input;
+        const { sotIndex, seed, prefixLength = 0 } = input;
         return (
           this.#script.decode?.({
             window: this.#window(input.window),
             prompt: [...input.prompt],
             sotIndex,
             seed,
+            prefixLength,
             options,
           }) ?? { ids: [] }
         );

@@ -70,11 +70,12 @@ export function silence(seconds: number): Float32Array {
   return new Float32Array(Math.round(seconds * 16_000));
 }
 
-/** Something that is loud enough for speech, but changes as speech does; a new stretch of it every time. */
+/** Sound with the loudness of speech, which rises and falls as syllables do. */
 export function babble(seconds: number, loudness = 0.2): Float32Array {
   return Float32Array.from({ length: Math.round(seconds * 16_000) }, (_, index) => {
-    const time = index / 16_000;
-    return loudness * Math.sin(2 * Math.PI * 300 * time) * (0.6 + 0.4 * Math.sin(2 * Math.PI * 4 * time));
+    const turns = (2 * Math.PI * index) / 16_000;
+    const voice = (Math.sin(turns * 300) + Math.sin(turns * 1500)) / 2;
+    return loudness * voice * (0.6 + 0.4 * Math.sin(turns * 4));
   });
 }
 

@@ -99,7 +99,7 @@ async function decodeBatch(
   windows: readonly AudioWindow[],
   handles: readonly number[],
 ): Promise<HeardWindow[]> {
-  const { model, call, languages, audio } = context;
+  const { model, call, languages } = context;
   const timestamps = call.settings.timestamps !== false;
   const found = await languages.find(handles);
   const prompts = windows.map((window, index) => {

@@ -68,6 +68,7 @@ describe("rules", () => {
   it("ends one segment without a pair at its last timestamp, unless that is the very first", () => {
     expect(cut([T, 1, T + 100]).slices).toEqual([{ start: 0, end: 2, ids: [T, 1, T + 100] }]);
     expect(cut([T, 1, 2], 500).slices[0]!.end).toBe(5);
+    expect(cut([T + 25, 1, 2], 500).slices[0]!.end).toBe(5);
   });
 
   it("a text that ends with one timestamp is done with the window", () => {

@@ -46,7 +46,8 @@ export function cutWindow(
 
   if (ends.length === 0) {
     const last = ids.findLastIndex((_, index) => isTime(index));
-    const end = last >= 0 && stepOf(last) > 0 ? stepOf(last) * SECONDS_PER_STEP : size * SECONDS_PER_FRAME;
+    // A timestamp in front tells when the text begins, not when it ends.
+    const end = last > 0 && stepOf(last) > 0 ? stepOf(last) * SECONDS_PER_STEP : size * SECONDS_PER_FRAME;
     return { slices: [{ start: 0, end, ids: [...ids] }], advance: size, complete, closed: 0, rest: [] };
   }
   if (complete) ends.push(ids.length);

@@ -51,7 +51,7 @@ export interface DecodeContext {
   engine: WhisperEngine;
   clock: MetricsClock;
   /** Counts windows that are decoded again. */
-  onFallback: () => void;
+  onFallback: (windows: number) => void;
 }
 
 /**
@@ -70,7 +70,7 @@ export async function decodeWindows(
   let open = prompts.map((_, index) => index);
   for (const [round, temperature] of settings.temperature.entries()) {
     if (open.length === 0 || (round > 0 && context.engine.ending)) break;
-    if (round > 0) for (const _ of open) context.onFallback();
+    if (round > 0) context.onFallback(open.length);
     const decoded = await decodeTogether(
       context,
       open.map((index) => prompts[index]!),

@@ -174,7 +174,7 @@ describe("reports about other software (docs/bug-reports.md, G)", () => {
   it("several calls at once give what each gives alone", async () => {
     const alone = await hear(speech);
     const together = await Promise.all([hear(speech), hear(speech.slice(0, 60_000)), hear(speech)]);
-    expect(together[0]!.text).toBe(alone.text);
-    expect(together[2]!.segments).toEqual(alone.segments);
+    expect(together[0].text).toBe(alone.text);
+    expect(together[2].segments).toEqual(alone.segments);
   });
 });

@@ -51,7 +51,9 @@ export async function transcribe(
   let fallbacks = 0;
   const context: RunContext = {
     ...{ model, call, engine, clock, audio, builder, languages },
-    onFallback: () => void fallbacks++,
+    onFallback: (windows) => {
+      fallbacks += windows;
+    },
     onSeconds: (seconds) => progress.speech(seconds, audio.seconds),
   };
   try {

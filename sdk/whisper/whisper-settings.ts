@@ -125,18 +125,11 @@ export function planCall(model: SettingsModel, options: AnyOptions): WhisperCall
 }
 
 function callLayer(options: AnyOptions): OptionLayer<WhisperSettings> {
-  const {
-    language,
-    temperature,
-    hotwords,
-    signal: _signal,
-    onProgress: _onProgress,
-    sampleRate: _rate,
-    ...rest
-  } = options;
+  const { language, temperature, hotwords, ...rest } = options;
   return {
     source: "call",
     values: {
+      // What is no setting is left out when layers are merged.
       ...rest,
       language: language ?? undefined,
       temperature: typeof temperature === "number" ? [temperature] : temperature,

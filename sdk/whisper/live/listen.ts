@@ -66,7 +66,9 @@ class ListeningRun {
     this.#cutter = new UtteranceCutter(call.settings.pause);
     const context: DecodeContext = {
       ...{ model, call, engine: this.#engine, clock: this.#clock },
-      onFallback: () => void this.#fallbacks++,
+      onFallback: (windows) => {
+        this.#fallbacks += windows;
+      },
     };
     this.#decoder = new LiveDecoder(context, this.#languages);
     control.onEnding(() => {
@@ -99,7 +101,8 @@ class ListeningRun {
     const { language, probability } = this.#languages.result;
     const metrics = this.#clock.finishJobs(this.#engine.tokens);
     const duration = this.#cutter.seconds;
-    const busyMs = Object.values(metrics.stages).reduce((sum, ms) => sum + (ms as number), 0);
+    const { tokenize, preprocess, encode, prefill, decode, detokenize } = metrics.stages;
+    const busyMs = tokenize + preprocess + encode + prefill + decode + detokenize;
     return {
       duration,
       utterances: this.#utterances,

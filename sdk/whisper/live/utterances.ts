@@ -11,7 +11,7 @@ const ONSET_STEPS = 3;
 const LEAD = steps(0.4);
 const TRAIL = steps(0.2);
 /** An utterance with less speech is a noise. */
-const LEAST_SPEECH = steps(0.1);
+const LEAST_SPEECH = steps(0.16);
 /** A window of the encoder: an utterance is cut before it grows longer, where it is weakest. */
 const LONGEST = steps(30);
 const FORCED_CUT = [steps(16), steps(29)] as const;

@@ -8,7 +8,7 @@ const SILENCE = -90;
 const DIGITAL_SILENCE = -85;
 const LOWEST_FLOOR = -78;
 /** The floor is not believed to be higher: at first, as somebody may speak from the first moment on, and after 3 s. */
-const HIGHEST_FLOOR = { atFirst: -46, later: -26 };
+const HIGHEST_FLOOR = { atFirst: -56, later: -26 };
 const FIRST_STEPS = 150;
 /** Above the floor by this much, speech begins; it lasts until the level falls below the second. */
 const ONSET = 8;

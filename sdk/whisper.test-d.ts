@@ -1,0 +1,50 @@
+import { expectTypeOf, test } from "vitest";
+import type {
+  Explanation,
+  LiveEvent,
+  LiveResult,
+  PipelineStream,
+  Transcript,
+  TranscriptSegment,
+  WhisperInfo,
+  WhisperOptions,
+} from "./index.js";
+import { WhisperPipeline } from "./index.js";
+
+declare const whisper: WhisperPipeline;
+declare const stream: NodeJS.ReadableStream;
+declare const chunks: AsyncIterable<Float32Array>;
+
+test("calls and their results", () => {
+  expectTypeOf(
+    WhisperPipeline.load("model", { weights: "int8", device: "CPU" }),
+  ).resolves.toEqualTypeOf<WhisperPipeline>();
+  expectTypeOf(whisper.transcribe("talk.wav")).resolves.toEqualTypeOf<Transcript>();
+  expectTypeOf(whisper.transcribe(stream, { language: null, range: [1] })).resolves.toEqualTypeOf<Transcript>();
+  expectTypeOf(whisper.transcribe(new Float32Array(), { sampleRate: 8000 })).resolves.toEqualTypeOf<Transcript>();
+  expectTypeOf(whisper.stream("talk.wav")).toEqualTypeOf<PipelineStream<TranscriptSegment, Transcript>>();
+  expectTypeOf(whisper.live(chunks, { sampleRate: 16_000 })).toEqualTypeOf<PipelineStream<LiveEvent, LiveResult>>();
+  expectTypeOf(whisper.explain({ beamSize: 5 })).toEqualTypeOf<Explanation>();
+  expectTypeOf(whisper.info).toEqualTypeOf<WhisperInfo>();
+});
+
+test("options", () => {
+  expectTypeOf<WhisperOptions["timestamps"]>().toEqualTypeOf<false | "segment" | "word" | undefined>();
+  expectTypeOf<{ temperature: readonly number[] }>().toExtend<WhisperOptions>();
+  expectTypeOf<{ temperature: string }>().not.toExtend<WhisperOptions>();
+  expectTypeOf<{ range: [number, number] }>().toExtend<WhisperOptions>();
+  // @ts-expect-error a typing error
+  void whisper.transcribe("talk.wav", { langauge: "en" });
+  // @ts-expect-error live audio has no modes
+  whisper.live(chunks, { mode: "batched" });
+  // @ts-expect-error a number is no audio
+  void whisper.transcribe(5);
+  // @ts-expect-error load() makes pipelines
+  new WhisperPipeline();
+});
+
+test("events", () => {
+  const event = {} as LiveEvent;
+  if (event.type === "final") expectTypeOf(event.segment).toEqualTypeOf<TranscriptSegment>();
+  else expectTypeOf(event.stable).toEqualTypeOf<string>();
+});
