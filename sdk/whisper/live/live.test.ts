@@ -45,7 +45,7 @@ async function collect(events: AsyncIterable<LiveEvent>): Promise<LiveEvent[]> {
   return all;
 }
 
-const brief = ({ type, ...event }: LiveEvent): string => (type === "partial" ? `${event.text}` : `${event.text}!`);
+const brief = ({ type, ...event }: LiveEvent): string => (type === "partial" ? event.text : `${event.text}!`);
 
 describe("live", () => {
   it("tells an utterance while it grows and once when it has ended", async () => {
