@@ -26,6 +26,11 @@ export function isSteady({ audio }: RunContext, { seek, size }: AudioWindow): bo
   return audio.activity.isSteady(seek / FRAMES_PER_SECOND, (seek + size) / FRAMES_PER_SECOND);
 }
 
+/** Whether there is no sound at all in a window. */
+export function isInaudible({ audio }: RunContext, { seek, size }: AudioWindow): boolean {
+  return audio.activity.isInaudible(seek / FRAMES_PER_SECOND, (seek + size) / FRAMES_PER_SECOND);
+}
+
 /** Cuts a window's text into segments with times of the audio. */
 export function draftSegments(
   { model, clock }: DecodeContext,

@@ -1,6 +1,6 @@
 import { decodeWindows, type WindowText } from "./decode-windows.js";
 import type { FoundLanguage } from "./language-finder.js";
-import { addSegments, draftSegments, isSteady, type AudioWindow, type RunContext } from "./run-context.js";
+import { addSegments, draftSegments, isInaudible, isSteady, type AudioWindow, type RunContext } from "./run-context.js";
 import { FRAMES_PER_SECOND, WINDOW_FRAMES } from "./whisper-facts.js";
 import { windowPrompt } from "./window-prompt.js";
 import { alignWindows, speechEnd } from "./words/align-windows.js";
@@ -17,6 +17,8 @@ export class SequentialRun {
   readonly #context: RunContext;
   /** Whether the decoder writes timestamps. */
   readonly #timestamps: boolean;
+  /** Whether windows without speech give no text. */
+  readonly #skipsSilence: boolean;
   /** Text that the next window continues. */
   #previous: number[] = [];
   /** The caller's prompt, as long as it holds. */
@@ -30,6 +32,7 @@ export class SequentialRun {
     // Longer audio needs timestamps to find the next window.
     this.#timestamps = settings.timestamps !== false || context.audio.frames > WINDOW_FRAMES;
     this.#prompt = promptIds;
+    this.#skipsSilence = settings.noSpeechThreshold !== null;
   }
 
   /** Transcribes mel frames `from` to `to`. */
@@ -48,6 +51,8 @@ export class SequentialRun {
   /** Transcribes a window and tells where the next one begins. */
   async #window(window: AudioWindow, to: number): Promise<number> {
     const { engine, languages, audio } = this.#context;
+    // Nothing can be heard there: the no-speech rule would say so at the cost of a run of the encoder.
+    if (this.#skipsSilence && isInaudible(this.#context, window)) return window.seek + window.size;
     // At the end of short audio the window holds the padding that its spectrogram was computed with.
     const count = to === audio.frames ? Math.min(WINDOW_FRAMES, audio.mel.frames - window.seek) : window.size;
     const handles = await engine.encode([{ mel: audio.mel, start: window.seek, count }]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DisposedError, MediaError, OptionError } from "../core/errors.js";
 import { fakeNativeError, type FakeTranscriberScript } from "../testing/fake-native.js";
-import { at, babble, ENGLISH_ONLY, say, silence, TINY, useFakeWhispers } from "../testing/whisper-fixture.js";
+import { at, babble, ENGLISH_ONLY, joined, say, silence, TINY, useFakeWhispers } from "../testing/whisper-fixture.js";
 import type { TranscriptSegment } from "./transcript.js";
 import type { TranscriptionProgress } from "./whisper-options.js";
 import { WhisperPipeline } from "./whisper-pipeline.js";
@@ -307,7 +307,18 @@ describe("thresholds", () => {
 
   it("but not where there is no sound that could be speech", async () => {
     const { whisper } = await load({ decode: () => ({ ids: twoSegments, noSpeechProb: 0.7, avgLogprob: -0.3 }) });
-    expect((await whisper.transcribe(silence(5), ENGLISH)).text).toBe("");
+    const tone = Float32Array.from({ length: 80_000 }, (_, index) => 0.3 * Math.sin(index * 0.2));
+    expect((await whisper.transcribe(tone, ENGLISH)).text).toBe("");
+  });
+
+  it("windows without any sound are not even encoded, unless texts are always kept", async () => {
+    const { whisper, native } = await load({ decode: () => ({ ids: [at(0), ...say(" A."), at(5)] }) });
+    const audio = joined(babble(5), silence(60), babble(5));
+    const { segments } = await whisper.transcribe(audio, ENGLISH);
+    expect(native.transcriber.encoded.map(({ start }) => start)).toEqual([0, 6000]);
+    expect(segments.map(({ start }) => start)).toEqual([0, 60]);
+    await whisper.transcribe(silence(5), { ...ENGLISH, noSpeechThreshold: null });
+    expect(native.transcriber.encoded).toHaveLength(3);
   });
 });
 

@@ -8,6 +8,9 @@ const QUIETEST = -90;
 /** Less speech in a part, in seconds, is a noise. */
 const LEAST_SPEECH = 0.1;
 
+/** What a step is. */
+const [PAUSE, SPEECH, SILENT] = [0, 1, 2];
+
 /** Levels and judgements of a whole recording, in steps of 20 ms: 0.9 MB an hour in place of its samples. */
 export class SpeechActivity {
   #levels = new Float32Array(1024);
@@ -20,27 +23,32 @@ export class SpeechActivity {
 
   add(steps: readonly GateStep[]): void {
     if (this.#length + steps.length > this.#levels.length) this.#grow(this.#length + steps.length);
-    for (const { level, speech } of steps) {
+    for (const { level, speech, silent } of steps) {
       this.#levels[this.#length] = level;
-      this.#speech[this.#length] = speech ? 1 : 0;
+      this.#speech[this.#length] = silent ? SILENT : speech ? SPEECH : PAUSE;
       this.#length++;
     }
   }
 
   isSpeech(step: number): boolean {
-    return this.#speech[step] === 1;
+    return this.#speech[step] === SPEECH;
   }
 
-  /** Loudest level; -Infinity for nothing. */
-  get peak(): number {
-    return this.#levels.subarray(0, this.#length).reduce((peak, level) => Math.max(peak, level), -Infinity);
+  /** Whether there is no sound at all between two times, as in padding or behind a switched off microphone. */
+  isInaudible(start: number, end: number): boolean {
+    const to = Math.min(this.#length, Math.ceil(end / GATE_STEP));
+    for (let step = Math.max(0, Math.floor(start / GATE_STEP)); step < to; step++) {
+      if (this.#speech[step] !== SILENT) return false;
+    }
+    return true;
   }
 
   /** Seconds of speech between two times. */
   speechBetween(start: number, end: number): number {
     const to = Math.min(this.#length, Math.ceil(end / GATE_STEP));
     let steps = 0;
-    for (let step = Math.max(0, Math.floor(start / GATE_STEP)); step < to; step++) steps += this.#speech[step]!;
+    for (let step = Math.max(0, Math.floor(start / GATE_STEP)); step < to; step++)
+      if (this.#speech[step] === SPEECH) steps++;
     return steps * GATE_STEP;
   }
 
@@ -49,10 +57,10 @@ export class SpeechActivity {
     const from = Math.min(this.#length - 1, Math.round(time / GATE_STEP));
     const least = Math.max(0, from - Math.round(within / GATE_STEP));
     let last = from;
-    while (last >= least && this.#speech[last] === 1) last--;
+    while (last >= least && this.#speech[last] === SPEECH) last--;
     if (last < least) return time;
     let first = last;
-    while (first > 0 && this.#speech[first - 1] === 0) first--;
+    while (first > 0 && this.#speech[first - 1] !== SPEECH) first--;
     return Math.min(time, ((first + last + 1) / 2) * GATE_STEP);
   }
 

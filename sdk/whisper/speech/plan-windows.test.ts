@@ -91,7 +91,7 @@ describe("planWindows", () => {
   it("finds nothing in silence, and nothing in nothing", () => {
     const activity = new SpeechActivity();
     expect(planWindows(activity)).toEqual([]);
-    activity.add(Array.from({ length: 2000 }, () => ({ level: -88, speech: false })));
+    activity.add(Array.from({ length: 2000 }, () => ({ level: -90, speech: false, silent: true as const })));
     expect(planWindows(activity)).toEqual([]);
   });
 });

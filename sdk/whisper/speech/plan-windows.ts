@@ -24,8 +24,6 @@ const MARGIN = steps(0.3);
 const LONGEST = steps(30);
 /** Speech without a pause is cut at its weakest place, this long after its beginning at the earliest and the latest. */
 const FORCED_CUT = [steps(16), steps(29)] as const;
-/** Below this level (dB) in all of the audio there is nothing to hear. */
-const INAUDIBLE = -75;
 /** A further window has to be worth more than the better cuts it allows. */
 const WINDOW_COST = 10;
 
@@ -69,7 +67,7 @@ function splitLong(stretches: readonly Stretch[], activity: SpeechActivity): Str
 
 /** A steady sound is no speech to the gate, but it may hide some: the model decides. */
 function wholeAudio(activity: SpeechActivity): SpeechWindow[] {
-  if (activity.peak < INAUDIBLE) return [];
+  if (activity.isInaudible(0, activity.length * GATE_STEP)) return [];
   const windows: SpeechWindow[] = [];
   for (let start = 0; start < activity.length; start += LONGEST) {
     windows.push({ start: start * GATE_STEP, end: Math.min(activity.length, start + LONGEST) * GATE_STEP });

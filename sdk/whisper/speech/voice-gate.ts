@@ -24,6 +24,8 @@ export interface GateStep {
   /** Smoothed level in dB. */
   level: number;
   speech: boolean;
+  /** There is no sound at all: all samples are equal. */
+  silent?: true;
 }
 
 /**
@@ -67,7 +69,7 @@ export class VoiceGate {
     const level = this.#level === undefined ? now : this.#level + (now - this.#level) * SMOOTHING;
     this.#level = level;
     this.#speech = level > this.#floor(level) + (this.#speech ? OFFSET : ONSET);
-    return { level, speech: this.#speech };
+    return { level, speech: this.#speech, ...(energy === 0 && { silent: true }) };
   }
 
   #floor(level: number): number {
