@@ -56,7 +56,9 @@ export class LiveDecoder {
     const { text, language, words } = decoded;
     const { start } = utterance;
     const end = start + utterance.seconds;
-    const isSpeech = !text.silent && text.text !== "";
+    // What was told as certain stays.
+    const isCertain = this.#stableOf(utterance).ids.length > 0;
+    const isSpeech = text.text !== "" && (!text.silent || isCertain);
     if (!isSpeech && !this.#told.has(utterance)) return undefined;
     if (isSpeech) this.#remember(text, language, utterance);
     const segment: TranscriptSegment = {
@@ -104,27 +106,42 @@ export class LiveDecoder {
       const [handle] = handles;
       if (handle === undefined || engine.ending) return undefined;
       const [language] = await this.#languages.find(handles);
-      const prefix = this.#stableOf(utterance).ids;
-      const parts = {
-        language: language!.language,
-        timestamps: false,
-        prompt: call.promptIds,
-        previous: this.#previous,
-      };
-      const prompt = windowPrompt(model.facts, call, { ...parts, prefix });
-      const seed = (call.settings.seed + this.#decodings++) % Number.MAX_SAFE_INTEGER;
-      // A partial that fails is not worth a second try: the next one is on its way.
-      const settings = { ...call.settings, temperature: call.settings.temperature.slice(0, isPartial ? 1 : undefined) };
-      const context = { ...this.#context, call: { ...call, settings } };
-      const [text] = await decodeWindows(context, [{ handle, ...prompt, seed, prefix }], false);
+      const text = isPartial
+        ? await this.#write(handle, language!, this.#stableOf(utterance).ids, true)
+        : await this.#writeFinal(handle, language!, this.#stableOf(utterance).ids);
       if (engine.ending) return undefined;
-      const wantsWords = !isPartial && settings.timestamps === "word" && !text!.silent;
+      const wantsWords = !isPartial && call.settings.timestamps === "word" && !text.silent;
       const frames = Math.floor(samples.length / SAMPLES_PER_FRAME);
-      const words = wantsWords ? await this.#words(handle, frames, utterance, text!, language!.language) : undefined;
-      return { text: text!, language: language!, words };
+      const words = wantsWords ? await this.#words(handle, frames, utterance, text, language!.language) : undefined;
+      return { text, language: language!, words };
     } finally {
       engine.release(handles);
     }
+  }
+
+  /** The whole is heard better than its parts were: what was told as certain only binds where it has to. */
+  async #writeFinal(handle: number, language: FoundLanguage, stable: readonly number[]): Promise<WindowText> {
+    const free = await this.#write(handle, language, [], false);
+    const told = textOf(this.#context.model, stable).trim();
+    if (free.text.startsWith(told) || this.#context.engine.ending) return free;
+    return this.#write(handle, language, stable, false);
+  }
+
+  async #write(
+    handle: number,
+    { language }: FoundLanguage,
+    prefix: readonly number[],
+    isPartial: boolean,
+  ): Promise<WindowText> {
+    const { model, call } = this.#context;
+    const parts = { language, timestamps: false, prompt: call.promptIds, previous: this.#previous, prefix };
+    const prompt = windowPrompt(model.facts, call, parts);
+    const seed = (call.settings.seed + this.#decodings++) % Number.MAX_SAFE_INTEGER;
+    // A partial that fails is not worth a second try: the next one is on its way.
+    const temperature = call.settings.temperature.slice(0, isPartial ? 1 : undefined);
+    const context = { ...this.#context, call: { ...call, settings: { ...call.settings, temperature } } };
+    const [text] = await decodeWindows(context, [{ handle, ...prompt, seed, prefix }], false);
+    return text!;
   }
 
   async #words(

@@ -74,10 +74,11 @@ describe("live", () => {
       segment: { text: " one two three four", language: "en" },
     });
     expect(events.at(-1)!.end).toBeGreaterThan(3.9);
-    // What is certain is handed to the decoder.
-    const last = native.transcriber.decodes.at(-1)!;
-    expect([...last.inputs[0]!.prompt].slice(4)).toEqual(say(" one two three"));
-    expect(last.options).toMatchObject({ timestamps: false, beginSuppressTokens: new Int32Array(0) });
+    // What is certain is handed to the decoder, but for the final, which is heard afresh.
+    const [partial, final] = native.transcriber.decodes.slice(-2);
+    expect([...final!.inputs[0]!.prompt]).toHaveLength(4);
+    expect([...partial!.inputs[0]!.prompt].slice(4)).toEqual(say(" one two"));
+    expect(partial!.options).toMatchObject({ timestamps: false, beginSuppressTokens: new Int32Array(0) });
     expect(await stream.result).toMatchObject({
       duration: 5,
       utterances: 1,
@@ -114,6 +115,26 @@ describe("live", () => {
     }
     expect(events.filter(({ type }) => type === "final")).toHaveLength(4);
     expect(events.filter(({ type }) => type === "partial").length).toBeGreaterThan(8);
+  });
+
+  it("a final that contradicts what is certain is written again, bound to it", async () => {
+    let pieces = 0;
+    const { whisper, native } = await load({
+      decode: ({ prefixLength }) => {
+        if (prefixLength > 0) return { ids: say(" there.") };
+        return { ids: say(pieces < 32 ? " Hello" : " Yellow there") };
+      },
+    });
+    const stream = whisper.live(
+      microphone(joined(babble(3), silence(1)), async () => {
+        pieces++;
+        await slowly();
+      }),
+      LIVE,
+    );
+    const events = await collect(stream);
+    expect(events.at(-1)).toMatchObject({ type: "final", text: "Hello there." });
+    expect(native.transcriber.decodes.slice(-2).map(({ inputs }) => inputs[0]!.prefixLength)).toEqual([0, 6]);
   });
 
   it("leaves partials out where decoding is slower than speech, never finals", async () => {
@@ -178,9 +199,9 @@ describe("live", () => {
   it("takes back a partial that was no speech after all with an empty final", async () => {
     let decodings = 0;
     const { whisper } = await load({
-      decode: () => ({ ids: say(" Thanks."), ...(++decodings > 2 ? { noSpeechProb: 0.9, avgLogprob: -2 } : {}) }),
+      decode: () => ({ ids: say(" Thanks."), ...(++decodings > 1 ? { noSpeechProb: 0.9, avgLogprob: -2 } : {}) }),
     });
-    const events = await collect(whisper.live(microphone(joined(babble(3.2), silence(1)), slowly), LIVE));
+    const events = await collect(whisper.live(microphone(joined(babble(2.2), silence(1)), slowly), LIVE));
     expect(events.at(-1)).toMatchObject({ type: "final", text: "", segment: { text: "", tokens: [] } });
   });
 
