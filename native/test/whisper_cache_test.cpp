@@ -48,20 +48,20 @@ TEST(whisper_cache, "the second open comes from the compile cache and says the s
     CHECK(!first.from_cache);
     CHECK(second.from_cache);
     CHECK(second == first);
-    CHECK_EQ(files_of(folder).size(), 2u);
+    CHECK_EQ(files_of(folder).size(), 1u);
     options.alignment_heads = {{1, 1}};  // another graph: queries of one layer only
     CHECK(!open_and_ask(options).from_cache);
-    CHECK_EQ(files_of(folder).size(), 4u);
+    CHECK_EQ(files_of(folder).size(), 2u);
     options.model.model_key += "changed";
     CHECK(!open_and_ask(options).from_cache);
 }
 
-TEST(whisper_cache, "a lost, truncated or damaged file of the two is made again") {
+TEST(whisper_cache, "a lost, truncated or damaged file is made again") {
     ScratchFolder folder;
     const TranscriberOptions options = cached_options(folder);
     const Said first = open_and_ask(options);
     const auto files = files_of(folder);
-    REQUIRE_EQ(files.size(), 2u);
+    REQUIRE_EQ(files.size(), 1u);  // the encoder; the decoder is compiled each time
     for (const std::string& file : files) {
         const std::string whole = read_file(file);
         std::string damaged = whole;
@@ -80,10 +80,12 @@ TEST(whisper_cache, "a lost, truncated or damaged file of the two is made again"
         CHECK(!open_and_ask(options).from_cache);
         CHECK(open_and_ask(options).from_cache);
     }
-    // The one's content under the other's name: the key inside tells.
-    const std::string encoder = read_file(files[0]), decoder = read_file(files[1]);
-    write_file(files[0], decoder);
-    write_file(files[1], encoder);
+    // Another model's content under this one's name: the key inside tells.
+    ScratchFolder elsewhere;
+    TranscriberOptions other = cached_options(elsewhere);
+    other.model.model_key += " of another model";
+    open_and_ask(other);
+    write_file(files[0], read_file(files_of(elsewhere).at(0)));
     const Said swapped = open_and_ask(options);
     CHECK(!swapped.from_cache);
     CHECK(swapped == first);
@@ -136,8 +138,8 @@ TEST(whisper_cache, "progress names the stages, and a load can be aborted in eac
     CHECK_EQ(folder.entries(), 0u);
     CHECK_EQ(stages_of(LoadStage::Read, false), (Stages{LoadStage::Read, LoadStage::Convert, LoadStage::Compile, LoadStage::Export, LoadStage::WarmUp}));
     CHECK_EQ(stages_of(LoadStage::Import, true), Stages{LoadStage::Import});
-    CHECK_EQ(stages_of(LoadStage::WarmUp, true), (Stages{LoadStage::Import, LoadStage::WarmUp}));
-    CHECK_EQ(stages_of(LoadStage::Read, false), (Stages{LoadStage::Import, LoadStage::WarmUp}));
+    CHECK_EQ(stages_of(LoadStage::WarmUp, true), (Stages{LoadStage::Import, LoadStage::Read, LoadStage::Convert, LoadStage::Compile, LoadStage::WarmUp}));
+    CHECK_EQ(stages_of(LoadStage::Read, false), (Stages{LoadStage::Import, LoadStage::Read, LoadStage::Convert, LoadStage::Compile, LoadStage::WarmUp}));
 }
 
 }  // namespace pergola::test
