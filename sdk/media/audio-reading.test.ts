@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { createReadStream, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createReadStream, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -39,7 +39,13 @@ async function failure(input: unknown, options?: object): Promise<Error> {
 
 /** Files that this process has open in the test's folder. */
 function openFiles(): number {
-  return execFileSync("ls", ["-l", `/proc/${process.pid}/fd`], { encoding: "utf8" }).split(folder).length - 1;
+  return readdirSync("/proc/self/fd").filter((entry) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${entry}`).includes(folder);
+    } catch {
+      return false; // closed meanwhile
+    }
+  }).length;
 }
 
 describe("range", { timeout: 60_000 }, () => {
