@@ -1,52 +1,19 @@
 import { execFileSync } from "node:child_process";
-import { createReadStream, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { createReadStream, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { MediaError } from "../core/errors.js";
 import { expectSame, int16Bytes, joinSamples, readAudio, readPieces, wavFile } from "../testing/audio-fixtures.js";
+import { RATE, failure, file, openFiles, recording, stereo, useRecording } from "../testing/audio-recording.js";
 import { openAudio } from "./audio.js";
-
-const RATE = 44100;
-const stereo = int16Bytes(
-  Array.from({ length: 2 * RATE * 12 }, (_, index) =>
-    Math.round(9000 * Math.sin(index / 40) * Math.cos(index / 90000)),
-  ),
-);
-const file = wavFile({ channels: 2, rate: RATE, data: stereo });
 
 let folder: string;
 let path: string;
 let whole: Float32Array;
 
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "pergola-audio-"));
-  path = join(folder, "täst clip.wav");
-  writeFileSync(path, file);
-  whole = await readAudio(path);
-});
-
-afterAll(() => {
-  rmSync(folder, { recursive: true });
-});
-
-async function failure(input: unknown, options?: object): Promise<Error> {
-  const reason: unknown = await readAudio(input, options).catch((error: unknown) => error);
-  expect(reason).toBeInstanceOf(Error);
-  return reason as Error;
-}
-
-/** Files that this process has open in the test's folder. */
-function openFiles(): number {
-  return readdirSync("/proc/self/fd").filter((entry) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${entry}`).includes(folder);
-    } catch {
-      return false; // closed meanwhile
-    }
-  }).length;
-}
+useRecording();
+beforeAll(() => void ({ folder, path, whole } = recording));
 
 describe("range", { timeout: 60_000 }, () => {
   it.each([

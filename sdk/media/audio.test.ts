@@ -1,48 +1,23 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, createReadStream, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { chmodSync, createReadStream, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { ReadableStream } from "node:stream/web";
 import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { MediaError, OptionError } from "../core/errors.js";
-import { expectSame, int16Bytes, readAudio, sweep, wavFile } from "../testing/audio-fixtures.js";
+import { expectSame, readAudio, sweep } from "../testing/audio-fixtures.js";
+import { failure, file, openFiles, recording, useRecording } from "../testing/audio-recording.js";
 
-const RATE = 44100;
-const stereo = int16Bytes(
-  Array.from({ length: 2 * RATE * 12 }, (_, index) =>
-    Math.round(9000 * Math.sin(index / 40) * Math.cos(index / 90000)),
-  ),
-);
-const file = wavFile({ channels: 2, rate: RATE, data: stereo });
 const samples = Float32Array.from(sweep(16000, 0));
 
 let folder: string;
 let path: string;
 let whole: Float32Array;
 
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "pergola-audio-"));
-  path = join(folder, "täst clip.wav");
-  writeFileSync(path, file);
-  whole = await readAudio(path);
-});
-
-afterAll(() => {
-  rmSync(folder, { recursive: true });
-});
-
-async function failure(input: unknown, options?: object): Promise<Error> {
-  const reason: unknown = await readAudio(input, options).catch((error: unknown) => error);
-  expect(reason).toBeInstanceOf(Error);
-  return reason as Error;
-}
-
-/** Files that this process has open in the test's folder. */
-function openFiles(): number {
-  return execFileSync("ls", ["-l", `/proc/${process.pid}/fd`], { encoding: "utf8" }).split(folder).length - 1;
-}
+useRecording();
+beforeAll(() => void ({ folder, path, whole } = recording));
 
 function chunked(bytes: Uint8Array, size = 5000): Uint8Array[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));

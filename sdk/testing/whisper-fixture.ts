@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect } from "vitest";
 import { setNativeForTesting } from "../core/native.js";
 import type { WhisperLoadOptions } from "../whisper/whisper-options.js";
 import { WhisperPipeline } from "../whisper/whisper-pipeline.js";
+import { joinSamples } from "./audio-fixtures.js";
 import { FakeNative, type FakeNativeOptions, type FakeTranscriberScript } from "./fake-native.js";
 
 /** A tiny real model: its tokenizer and configuration are used, its weights are not. Its vocabulary is bytes. */
@@ -81,13 +82,7 @@ export function babble(seconds: number, loudness = 0.2): Float32Array {
 
 /** Parts of audio, one after the other. */
 export function joined(...parts: Float32Array[]): Float32Array {
-  const whole = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return joinSamples(parts);
 }
 
 /** For a test file: pipelines and folders are given back after each test, and no rejection may be left unhandled. */

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openAudio } from "../media/audio.js";
+import { joinSamples, readAudio } from "../testing/audio-fixtures.js";
 import type { Transcript } from "./transcript.js";
 import { WhisperPipeline } from "./whisper-pipeline.js";
 
@@ -30,16 +30,6 @@ const SILENT = new Set(["silence-5", "noise-5", "tone-1"]);
 
 function pathOf(clip: string): string | undefined {
   return [MADE, HUMAN].flatMap((folder) => (folder ? [`${folder}/${clip}.wav`] : [])).find(existsSync);
-}
-
-async function samplesOf(clip: string): Promise<Float32Array> {
-  const pieces: Float32Array[] = [];
-  for await (const piece of await openAudio(`${MADE}/${clip}.wav`)) pieces.push(piece);
-  return joined(...pieces);
-}
-
-function joined(...parts: Float32Array[]): Float32Array {
-  return Float32Array.from(parts.flatMap((part) => Array.from(part)));
 }
 
 /** What holds for every transcript: times within the audio, in order, and segments that make the text. */
@@ -123,7 +113,7 @@ describe("reports about other software (docs/bug-reports.md, G)", () => {
   let speech: Float32Array;
   beforeAll(async () => {
     whisper = await WhisperPipeline.load(`${ROOT}models/whisper-tiny.en`);
-    speech = await samplesOf("say-en-2");
+    speech = await readAudio(`${MADE}/say-en-2.wav`);
   });
   afterAll(() => whisper.dispose());
   const hear = (samples: Float32Array, options = {}) => whisper.transcribe(samples, { sampleRate: 16_000, ...options });
@@ -135,7 +125,7 @@ describe("reports about other software (docs/bug-reports.md, G)", () => {
   });
 
   it("G4: times stay in order and within the audio where it is repeated, cut off, or just over a window", async () => {
-    const long = joined(speech, speech, speech, speech, speech, speech, speech, speech, speech).slice(0, 65 * 16_000);
+    const long = joinSamples(Array<Float32Array>(9).fill(speech)).slice(0, 65 * 16_000);
     for (const seconds of [65, 31, 7.3]) {
       for (const mode of ["sequential", "batched"] as const) {
         const transcript = await hear(long.slice(0, seconds * 16_000), { mode, temperature: 0 });
@@ -148,7 +138,7 @@ describe("reports about other software (docs/bug-reports.md, G)", () => {
 
   it("G5: silence invents nothing, and speech after a minute of it is found", async () => {
     expect((await hear(new Float32Array(160_000))).text).toBe("");
-    const transcript = await hear(joined(speech, new Float32Array(60 * 16_000), speech));
+    const transcript = await hear(joinSamples([speech, new Float32Array(60 * 16_000), speech]));
     expectSound(transcript);
     expect(transcript.segments.at(-1)!.start).toBeGreaterThan(60);
     expect(transcript.segments.filter(({ start, end }) => start > 10 && end < 66)).toEqual([]);

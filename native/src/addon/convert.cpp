@@ -97,7 +97,7 @@ Napi::Object to_js(Napi::Env env, const GeneratorInfo& info) {
     result.Set("fromCache", info.from_cache);
     result.Set("shared", info.shared);
     result.Set("fallbackReason", info.fallback_reason);
-    result.Set("timings", timings_to_js(env, info.timings));
+    result.Set("timings", to_js(env, info.timings));
     return result;
 }
 

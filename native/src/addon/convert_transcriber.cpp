@@ -144,7 +144,7 @@ Napi::Value to_js(Napi::Env env, const TranscriberInfo& info) {
     result.Set("maxPositions", static_cast<double>(info.max_positions));
     result.Set("fromCache", info.from_cache);
     result.Set("shared", info.shared);
-    result.Set("timings", timings_to_js(env, info.timings));
+    result.Set("timings", to_js(env, info.timings));
     return result;
 }
 

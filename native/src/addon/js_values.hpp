@@ -5,6 +5,8 @@
 #include <openvino/openvino.hpp>
 #include <string>
 
+#include "engine/language_model.hpp"
+
 namespace pergola {
 
 /// Reading fields of an options object. TypeScript has checked them; what is missing gets its neutral value.
@@ -40,8 +42,7 @@ inline ov::AnyMap properties(const Napi::Object& from) {
     return result;
 }
 
-template <typename Timings>
-Napi::Object timings_to_js(Napi::Env env, const Timings& timings) {
+inline Napi::Object to_js(Napi::Env env, const LoadTimings& timings) {
     Napi::Object result = Napi::Object::New(env);
     result.Set("readMs", timings.read_ms);
     result.Set("convertMs", timings.convert_ms);

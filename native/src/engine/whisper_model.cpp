@@ -59,7 +59,7 @@ std::shared_ptr<WhisperModel> load(const WhisperModelOptions& options, const std
             control.enter(LoadStage::Import);
             try {
                 result->encoder = core().import_model(blob->data, options.device, effective_properties(options, true));
-                result->blobs.push_back(blob->file);
+                result->blob = blob->file;
                 result->from_cache = true;
             } catch (const std::exception&) {
                 cache.remove(encoder_key);  // of another build, or damaged: made again below

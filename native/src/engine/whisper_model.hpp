@@ -22,7 +22,7 @@ struct WhisperModelOptions {
 /// Whisper, cut where it pays: the encoder also computes every layer's cross-attention keys and values, once a window, and the decoder
 /// takes them as inputs. So windows can be gathered into batches and taken out again freely, and word times need no second graph.
 struct WhisperModel {
-    std::vector<std::shared_ptr<BlobCache::Mapping>> blobs;  // declared first, so they go last
+    std::shared_ptr<BlobCache::Mapping> blob;  // what `encoder` was imported from; declared first, so it goes last
     ov::CompiledModel encoder, decoder;
     std::string device;
     size_t layers = 0, mel_bins = 0, window_frames = 0, vocab_size = 0;
