@@ -31,6 +31,7 @@ export type { Prompt } from "./llm/prompt.js";
 export type { AudioInput } from "./media/audio.js";
 export { defaultCacheFolder } from "./models/cache.js";
 export { convertModel, type ConversionResult, type ConvertOptions } from "./models/convert/convert-model.js";
+export type { WeightFormat } from "./models/convert/weights.js";
 export { inspectModel, type ModelInspection } from "./models/inspect-model.js";
 export type {
   AssistantMessage,
@@ -60,3 +61,4 @@ export {
   type TranscriptFormat,
   type WritableTranscript,
 } from "./whisper/writers/format-transcript.js";
+export type { TimedSegment } from "./whisper/writers/timed-text.js";
