@@ -48,8 +48,22 @@ export type NativeModelSource =
   /** All shards in order; a whole file is a list of one. */
   | { kind: "gguf"; files: string[] };
 
+/** A graph in OpenVINO IR. */
+export interface NativeGraphFiles {
+  xml: string;
+  bin: string;
+  /** Identity of the files (paths, sizes, mtimes); part of the key under which compiled graphs are shared and cached. */
+  modelKey: string;
+}
+
 export interface NativeGeneratorOptions {
   source: NativeModelSource;
+  /** For a model that takes `inputs_embeds`: makes rows `[n, hidden]` of token ids. */
+  embeddings?: NativeGraphFiles;
+  /** Makes the rows of generated tokens where those are not of the text vocabulary (Janus's image tokens). Defaults to `embeddings`. */
+  generatedEmbeddings?: NativeGraphFiles;
+  /** For a model that gives hidden states: makes logits of rows `[n, hidden]`. */
+  head?: NativeGraphFiles;
   device: string;
   /** OpenVINO properties, passed through (`INFERENCE_PRECISION_HINT`, `NUM_STREAMS`, ...). */
   properties: Record<string, string | number | boolean>;
@@ -77,7 +91,10 @@ export interface NativeGeneratorOptions {
 export interface NativeGeneratorInfo {
   attention: "paged" | "stateful";
   device: string;
+  /** Length of a row of logits. */
   vocabSize: number;
+  /** Length of an embedding row; 0 where the model takes token ids. */
+  hiddenSize: number;
   /** Tokens in a KV block (paged); 1 for stateful. */
   blockSize: number;
   kvPrecision: string;
@@ -141,8 +158,40 @@ export interface NativeSampling {
   logprobs: number;
 }
 
+/** Rows that stand in a prompt where its tokens are placeholders: features of a picture. */
+export interface NativePromptRows {
+  /** Index of the first placeholder in `promptIds`. */
+  start: number;
+  /** `[count, hiddenSize]`; copied at once. */
+  rows: Float32Array;
+  /** Identity of the content, at least 16 hexadecimal digits: equal keys mean equal rows (prefix caching relies on it). */
+  key: string;
+}
+
+/** Positions that are not 0, 1, 2, ... (multimodal rotary embedding). */
+export interface NativePositions {
+  /** Positions of each token: 3 for Qwen-VL. */
+  axes: number;
+  /** `[axes, prompt tokens]`. */
+  values: Int32Array;
+  /** Added to a generated token's index in the sequence, on all axes. */
+  delta: number;
+}
+
+/** Classifier-free guidance: logits are `unconditional + scale * (conditional - unconditional)`. */
+export interface NativeGuidance {
+  scale: number;
+  /** The unconditional prompt, as long as the request's. */
+  promptIds: Int32Array;
+}
+
 export interface NativeRequest {
   promptIds: Int32Array;
+  /** In order, not overlapping. Only for models that take `inputs_embeds`, like the two below. */
+  promptRows?: NativePromptRows[];
+  positions?: NativePositions;
+  /** Costs a second row in each inference. */
+  guidance?: NativeGuidance;
   /** At least 1. */
   maxNewTokens: number;
   minNewTokens: number;
@@ -200,6 +249,53 @@ export interface NativeGenerator {
   /** Stops every request (each still gets its last event) and resolves when the scheduler thread has ended and memory is given back. */
   close(): Promise<void>;
 }
+
+export interface NativeTensor {
+  /** Port of the graph; without a name tensors go to the ports in order. */
+  name?: string;
+  shape: number[];
+  /** Converted to the port's element type (`Int32Array` for i64 ports as well). Outputs: `Float32Array`, or `Int32Array` for whole numbers. */
+  data: Float32Array | Int32Array | Uint8Array;
+}
+
+export interface NativePort {
+  /** May be empty. */
+  names: string[];
+  /** OpenVINO name: `f32`, `i64`, ... */
+  type: string;
+  /** -1 = dynamic. */
+  shape: number[];
+}
+
+export interface NativeGraphOptions extends NativeGraphFiles {
+  device: string;
+  properties: Record<string, string | number | boolean>;
+  /** Folder for exported blobs; empty string = no compile cache. */
+  cacheDir: string;
+}
+
+export interface NativeGraphInfo {
+  device: string;
+  inputs: NativePort[];
+  outputs: NativePort[];
+  fromCache: boolean;
+  shared: boolean;
+  timings: { readMs: number; compileMs: number; importMs: number };
+}
+
+/** A compiled model that keeps nothing between inferences: encoders, projectors, decoders of pictures. */
+export interface NativeGraph {
+  readonly info: NativeGraphInfo;
+  /** Runs in a thread of its own; calls run one after the other, in order. Rejects with `aborted` after `stop(job)`. */
+  infer(inputs: NativeTensor[]): { job: number; promise: Promise<NativeTensor[]> };
+  /** Cuts an inference short, or takes a waiting one out; unknown jobs are ignored. */
+  stop(job: number): void;
+  /** Cuts running inferences short and gives memory back. */
+  close(): Promise<void>;
+}
+
+/** Kernels of Pillow's resampling. */
+export type NativeResizeFilter = "bilinear" | "bicubic" | "lanczos";
 
 /** Ids with a meaning of their own in a Whisper vocabulary. */
 export interface NativeWhisperTokens {
@@ -375,10 +471,21 @@ export interface NativeAddon {
   /** Starts loading. `load` appears in progress events and is what `abortLoad` takes (rejects with code `aborted`). */
   openGenerator(options: NativeGeneratorOptions): { load: number; promise: Promise<NativeGenerator> };
   openTranscriber(options: NativeTranscriberOptions): { load: number; promise: Promise<NativeTranscriber> };
+  openGraph(options: NativeGraphOptions): { load: number; promise: Promise<NativeGraph> };
   abortLoad(load: number): void;
+  /**
+   * Antialiased resize of 8-bit RGB pixels (rows of `width * 3` bytes), equal to Pillow's `Image.resize` bit by bit, in threads of
+   * the addon. `pixels` must not change until the promise resolves.
+   */
+  resizeImage(
+    pixels: Uint8Array,
+    size: { width: number; height: number },
+    target: { width: number; height: number },
+    filter: NativeResizeFilter,
+  ): Promise<Uint8Array>;
   /** A spectrogram without a model. `bins`: 80 or 128 (any count works). */
   createLogMel(bins: number): NativeLogMel;
 }
 
 /** Raised when the addon's and the SDK's idea of this file differ. */
-export const NATIVE_ABI = 2;
+export const NATIVE_ABI = 3;
