@@ -6,8 +6,18 @@ import { constant, convert, multiply } from "./operations.js";
 import { roundRows } from "./rounding.js";
 import { requireTensor, rowsOf, type TensorInfo, type TensorSource } from "./tensor-source.js";
 
-/** How matrices are stored. Biases, norms, convolutions and position tables are always f16. */
-export type WeightFormat = "f16" | "int8";
+/** How matrices are stored. Biases, norms, convolutions and position tables are never rounded to whole numbers. */
+export type WeightFormat = "f16" | "int8" | "int4";
+
+/** How the matrices of a graph are stored. */
+export interface WeightPlan {
+  format: WeightFormat;
+  /** For `int4`: values that share a scale, along a row; -1 for the whole row. Defaults to 64. */
+  groupSize?: number | undefined;
+}
+
+/** Embedding and last layer are `edge`: with `int4` they have 8 bits, since answers suffer most from errors there. */
+export type MatrixRole = "inner" | "edge";
 
 /** Values converted at a time: some milliseconds of work, after which the event loop turns. */
 const PIECE_VALUES = 262_144;
@@ -16,12 +26,12 @@ const PIECE_VALUES = 262_144;
 export class WeightConstants {
   readonly #graph: Graph;
   readonly #source: TensorSource;
-  readonly #format: WeightFormat;
+  readonly #plan: WeightPlan;
 
-  constructor(graph: Graph, source: TensorSource, format: WeightFormat) {
+  constructor(graph: Graph, source: TensorSource, plan: WeightFormat | WeightPlan) {
     this.#graph = graph;
     this.#source = source;
-    this.#format = format;
+    this.#plan = typeof plan === "string" ? { format: plan } : plan;
   }
 
   has(name: string): boolean {
@@ -42,8 +52,9 @@ export class WeightConstants {
   }
 
   /** A matrix with one row an output (or a token), in the format chosen. @throws ModelError */
-  matrix(name: string, rows: number, columns: number): Value {
-    if (this.#format === "f16") return this.tensor(name, [rows, columns]);
+  matrix(name: string, rows: number, columns: number, role: MatrixRole = "inner"): Value {
+    void role; // int4 follows
+    if (this.#plan.format === "f16") return this.tensor(name, [rows, columns]);
     const tensor = this.#find(name, [rows, columns]);
     const scales = new Float32Array(rows);
     const source = this.#source;
