@@ -7,17 +7,23 @@ import {
   type NativeGenerator,
   type NativeGeneratorInfo,
   type NativeGeneratorOptions,
+  type NativeGraph,
+  type NativeGraphInfo,
+  type NativeGraphOptions,
   type NativeLogMel,
+  type NativeResizeFilter,
   type NativeSystemInfo,
   type NativeTranscriber,
   type NativeTranscriberInfo,
   type NativeTranscriberOptions,
 } from "../core/native-types.js";
 import { fakeNativeError, FakeGenerator, type FakeAnswers } from "./fake-generator.js";
+import { FakeGraph, graphName, type FakeGraphScripts } from "./fake-graph.js";
 import { FakeLogMel } from "./fake-log-mel.js";
 import { FakeTranscriber, type FakeTranscriberScript } from "./fake-transcriber.js";
 
 export { fakeNativeError, FakeGenerator, type FakeAnswer, type FakeAnswers } from "./fake-generator.js";
+export { FakeGraph, type FakeGraphScript, type FakeGraphScripts } from "./fake-graph.js";
 export { FakeTranscriber, type FakeTranscriberScript } from "./fake-transcriber.js";
 
 /** How the fake addon behaves. */
@@ -27,6 +33,10 @@ export interface FakeNativeOptions {
   devices?: NativeDevice[];
   /** Changes to what generators say about themselves. */
   info?: Partial<NativeGeneratorInfo>;
+  /** What graphs compute. */
+  graphs?: FakeGraphScripts;
+  /** Changes to what graphs say about themselves, by name as in `graphs`. */
+  graphInfo?: Record<string, Partial<NativeGraphInfo>>;
   /** What transcribers hear. */
   hears?: FakeTranscriberScript;
   /** Changes to what transcribers say about themselves. */
@@ -38,6 +48,13 @@ export interface FakeNativeOptions {
 }
 
 const CPU: NativeDevice = { name: "CPU", fullName: "Fake CPU", capabilities: ["FP32", "EXPORT_IMPORT"] };
+
+/** One call of `resizeImage`. */
+export interface FakeResize {
+  size: { width: number; height: number };
+  target: { width: number; height: number };
+  filter: NativeResizeFilter;
+}
 
 interface Load {
   id: number;
@@ -56,6 +73,10 @@ export class FakeNative implements NativeAddon {
   readonly generators: FakeGenerator[] = [];
   /** Options of every load, in order. */
   readonly loads: NativeGeneratorOptions[] = [];
+  /** Every graph that was opened, in order. */
+  readonly graphs: FakeGraph[] = [];
+  /** Every call of `resizeImage`, in order. */
+  readonly resizes: FakeResize[] = [];
   /** Every transcriber that was opened, with the options of its load. */
   readonly transcribers: FakeTranscriber[] = [];
   readonly transcriberLoads: NativeTranscriberOptions[] = [];
@@ -78,6 +99,13 @@ export class FakeNative implements NativeAddon {
   get generator(): FakeGenerator {
     const last = this.generators.at(-1);
     if (!last) throw new Error("no generator was opened");
+    return last;
+  }
+
+  /** The graph opened last from a file of this name (without its ending). */
+  graph(name: string): FakeGraph {
+    const last = this.graphs.findLast((graph) => graph.name === name);
+    if (!last) throw new Error(`no graph ${name} was opened`);
     return last;
   }
 
@@ -121,6 +149,30 @@ export class FakeNative implements NativeAddon {
     return this.#load(() => this.#openTranscriber(options));
   }
 
+  openGraph(options: NativeGraphOptions): { load: number; promise: Promise<NativeGraph> } {
+    return this.#load(() => this.#openGraph(options));
+  }
+
+  /** Takes the nearest pixel: enough to tell which one came from where. */
+  resizeImage(
+    pixels: Uint8Array,
+    size: { width: number; height: number },
+    target: { width: number; height: number },
+    filter: NativeResizeFilter,
+  ): Promise<Uint8Array> {
+    this.resizes.push({ size, target, filter });
+    const resized = new Uint8Array(target.width * target.height * 3);
+    for (let y = 0; y < target.height; y++) {
+      for (let x = 0; x < target.width; x++) {
+        const row = Math.floor((y * size.height) / target.height);
+        const column = Math.floor((x * size.width) / target.width);
+        const from = (row * size.width + column) * 3;
+        resized.set(pixels.subarray(from, from + 3), (y * target.width + x) * 3);
+      }
+    }
+    return Promise.resolve(resized);
+  }
+
   createLogMel(bins: number): NativeLogMel {
     const mel = new FakeLogMel(bins);
     this.spectrograms.push(mel);
@@ -161,6 +213,18 @@ export class FakeNative implements NativeAddon {
     return { load: id, promise };
   }
 
+  #openGraph(options: NativeGraphOptions): FakeGraph {
+    const name = graphName(options);
+    const graph = new FakeGraph({
+      options,
+      script: this.#options.graphs?.[name],
+      info: this.#options.graphInfo?.[name],
+      nextId: () => ++this.#lastId,
+    });
+    this.graphs.push(graph);
+    return graph;
+  }
+
   #openTranscriber(options: NativeTranscriberOptions): FakeTranscriber {
     const transcriber = new FakeTranscriber(
       {
@@ -188,6 +252,7 @@ export class FakeNative implements NativeAddon {
         attention: options.attention === "stateful" ? "stateful" : "paged",
         device: options.device,
         vocabSize: 100_000,
+        hiddenSize: options.embeddings ? 8 : 0,
         blockSize: 32,
         kvPrecision: options.kvCache.precision ?? "u8",
         kvBytesPerToken: 1000,
