@@ -1,0 +1,24 @@
+import { ModelError } from "../core/errors.js";
+
+/** The content of a configuration file, or a part of it. */
+export type Json = Record<string, unknown>;
+
+/** A part of a configuration; empty where there is none. */
+export function section(config: Json, name: string): Json {
+  const value = config[name];
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+}
+
+/**
+ * A size from a configuration.
+ *
+ * @param name - what the message calls it, for example `vision_config.hidden_size`; its last part is the key
+ * @param fallback - for a value that is not told
+ * @throws ModelError naming the file for anything that is no positive whole number
+ */
+export function positiveInteger(config: Json, name: string, file: string, fallback?: number): number {
+  const given = config[name.slice(name.lastIndexOf(".") + 1)];
+  const value = given ?? fallback;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value > 0 && value < 2 ** 24) return value;
+  throw new ModelError(`${file}: "${name}" must be a positive whole number, found ${JSON.stringify(given)}.`, { file });
+}
