@@ -7,11 +7,12 @@ export const ALLOWED_IMPORTS = {
   text: ["core", "models"],
   media: ["core"],
   models: ["core"],
-  llm: ["core", "text", "media", "models"],
-  vlm: ["core", "text", "media", "models"],
+  generation: ["core", "text", "models"],
+  llm: ["core", "text", "media", "models", "generation"],
+  vlm: ["core", "text", "media", "models", "generation"],
   whisper: ["core", "text", "media", "models"],
   image: ["core", "text", "media", "models"],
-  index: ["core", "text", "media", "models", "llm", "vlm", "whisper", "image"],
+  index: ["core", "text", "media", "models", "generation", "llm", "vlm", "whisper", "image"],
   cli: ["index"],
 };
 

@@ -6,20 +6,21 @@ import { eventsOf } from "../core/native-events.js";
 import { loadSideBySide, nativeForDevice, openNative } from "../core/native-load.js";
 import type { NativeGenerator, NativeGeneratorOptions } from "../core/native-types.js";
 import { LoadProgressReporter } from "../core/progress.js";
+import type { TextModel } from "../generation/text-model.js";
 import { resolveCache } from "../models/cache.js";
 import { readModelFacts, type ModelFacts } from "../models/model-folder.js";
 import { modelPath } from "../models/model-path.js";
 import { resolveModel, type ModelSource } from "../models/resolve.js";
 import { Tokenizer } from "../text/tokenizer.js";
-import { loadTemplate } from "./llm-template.js";
-import type { LoadedModel } from "./llm-model.js";
+import { languageModel } from "./llm-model.js";
 import type { LLMLoadOptions } from "./llm-options.js";
+import { loadTemplate } from "./llm-template.js";
 
 /**
  * Loads a language model: device check, files, tokenizer and template, then the native generator. What was opened is given
  * back if a later step fails or the signal aborts.
  */
-export async function loadModel(model: unknown, options: LLMLoadOptions): Promise<LoadedModel> {
+export async function loadModel(model: unknown, options: LLMLoadOptions): Promise<TextModel> {
   const started = performance.now();
   const { signal } = options;
   throwIfAborted(signal);
@@ -53,8 +54,7 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
     progress.report("ready", 1);
     progress.assertListenerSound();
     const config = layerOfGenerationConfig(facts.generationConfig);
-    return {
-      source,
+    return languageModel(source.path, {
       facts,
       ...read,
       generator,
@@ -71,7 +71,7 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
         ...statefulNote(facts, generator),
       ],
       loadMs: performance.now() - started,
-    };
+    });
   } catch (error) {
     await parts.undo(error);
     throw error;
@@ -82,7 +82,7 @@ async function readTextParts(
   source: ModelSource,
   chatTemplate: string | undefined,
   progress: LoadProgressReporter,
-): Promise<Pick<LoadedModel, "tokenizer" | "template">> {
+): Promise<Pick<TextModel, "tokenizer" | "template">> {
   const tokenizer =
     source.kind === "gguf" ? await Tokenizer.fromGguf(source.gguf) : await Tokenizer.fromFolder(source.path);
   const template = await loadTemplate(source, tokenizer, chatTemplate);

@@ -1,31 +1,33 @@
-import type { GenerationLayer } from "../core/generation-options.js";
-import type { ResolvedLoadOptions } from "../core/load-options.js";
-import type { NativeEventRouter } from "../core/native-events.js";
-import type { NativeGenerator } from "../core/native-types.js";
-import type { ModelFacts } from "../models/model-folder.js";
-import type { ModelSource } from "../models/resolve.js";
-import type { ChatTemplate } from "../text/chat-template.js";
-import type { Tokenizer } from "../text/tokenizer.js";
+import type { TextModel, TextModelParts } from "../generation/text-model.js";
+import { TEXT_MESSAGES } from "../generation/message-rules.js";
+import { ChatTemplate } from "../text/chat-template.js";
 
-/** Everything a loaded language model consists of; what pipeline and chats share. */
-export interface LoadedModel {
-  readonly source: ModelSource;
-  readonly facts: ModelFacts;
-  readonly tokenizer: Tokenizer;
-  /** `undefined`: the model has none. */
-  readonly template: ChatTemplate | undefined;
-  readonly generator: NativeGenerator;
-  readonly events: NativeEventRouter;
-  readonly loadOptions: ResolvedLoadOptions;
-  /** Names of load options that the caller gave. */
-  readonly givenLoadOptions: ReadonlySet<string>;
-  /** Folder of the compile cache; empty = none. */
-  readonly cacheFolder: string;
-  /** Tokens that end an answer: what the configuration and the tokenizer name. */
-  readonly stopTokenIds: readonly number[];
-  /** What `generation_config.json` asks for. */
-  readonly configLayer: GenerationLayer;
-  /** What `explain()` tells in every case. */
-  readonly notes: readonly string[];
-  readonly loadMs: number;
+/**
+ * A language model whose prompts are text.
+ *
+ * @param path - the model as the caller named it, for messages
+ */
+export function languageModel(path: string, parts: TextModelParts): TextModel {
+  const { tokenizer, template, generator } = parts;
+  return {
+    ...parts,
+    pipeline: "LLMPipeline",
+    messages: TEXT_MESSAGES,
+    encode: (prompt, work) => {
+      const encode = async () => {
+        if (prompt.kind === "raw") {
+          const { text, allowControlTokens } = prompt;
+          return { text, ids: await tokenizer.encodeAsync(text, { allowControlTokens }), foldedSystem: false };
+        }
+        if (!template) throw ChatTemplate.missing(path);
+        const { messages, tools, templateOptions, allowControlTokens } = prompt;
+        return template.encode(messages, { tools, templateOptions, allowControlTokens });
+      };
+      return work ? work.clock.measureAsync("tokenize", encode) : encode();
+    },
+    close: async () => {
+      await generator.close();
+      await tokenizer.dispose();
+    },
+  };
 }

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ContextLengthError, DisposedError } from "../core/errors.js";
 import { commonPrefix, smolGoldens, smolLM2 } from "../testing/model-fixtures.js";
-import { LLMPipeline } from "./llm-pipeline.js";
-import type { LLMResult } from "./llm-result.js";
+import { LLMPipeline, type LLMResult } from "./llm-pipeline.js";
 
 const STOP = 2;
 const goldens = smolGoldens();

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TINY_IR, tinyGolden, tinyIr, type GoldenRun } from "../testing/model-fixtures.js";
-import { LLMPipeline } from "./llm-pipeline.js";
 import type { LLMOptions } from "./llm-options.js";
-import type { LLMResult } from "./llm-result.js";
+import { LLMPipeline, type LLMResult } from "./llm-pipeline.js";
 
 // As the reference: greedy, f32, end-of-sequence ignored.
 const OPTIONS: LLMOptions = { temperature: 0, maxNewTokens: 24, ignoreEos: true, topLogprobs: 20 };

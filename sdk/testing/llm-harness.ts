@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect } from "vitest";
 import { setNativeForTesting } from "../core/native.js";
-import type { LLMChunk } from "../llm/llm-result.js";
+import type { TextChunk } from "../generation/text-result.js";
 import { loadFakeLLM, type FakeLLM } from "./llm-fixture.js";
 
 /**
@@ -33,7 +33,7 @@ export async function turns(count: number): Promise<void> {
 }
 
 /** All chunks of a stream put together. */
-export async function readAll(stream: AsyncIterable<LLMChunk>): Promise<{ text: string; tokens: number[] }> {
+export async function readAll(stream: AsyncIterable<TextChunk>): Promise<{ text: string; tokens: number[] }> {
   const all = { text: "", tokens: [] as number[] };
   for await (const { text, tokens } of stream) {
     all.text += text;

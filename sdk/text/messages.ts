@@ -128,6 +128,7 @@ const textMessagesSchema = messagesSchema(textPartSchema);
  * @throws OptionError naming the field, for example `messages[2].role`
  */
 export function parseMessages(value: unknown, path = "messages"): TemplateMessage[] {
+  refuseImages(value, path);
   return parseMessagesWith(textMessagesSchema, value, path);
 }
 
@@ -145,6 +146,22 @@ export function parseMessagesWith<Part = TextPart>(
 /** Checks tool definitions. @throws OptionError naming the field, for example `tools[0].function.name` */
 export function parseTools(value: unknown, path = "tools"): ToolDefinition[] {
   return parseOptions(toolsSchema, value, path);
+}
+
+/** Pictures in messages are meant for another pipeline: a schema's message would only say that they are no text. */
+function refuseImages(value: unknown, path: string): void {
+  if (!Array.isArray(value)) return;
+  for (const [index, message] of (value as { content?: unknown }[]).entries()) {
+    const parts = Array.isArray(message?.content) ? (message.content as { type?: unknown }[]) : [];
+    const at = parts.findIndex((part) => part?.type === "image" || part?.type === "image_url");
+    if (at < 0) continue;
+    const received = parts[at]!.type;
+    const partPath = `${path}[${index}].content[${at}].type`;
+    throw new OptionError(
+      `${partPath} must be "text", received ${showValue(received)}: this model reads text only. Pictures need VLMPipeline and a vision model.`,
+      { path: partPath, expected: '"text"', received },
+    );
+  }
 }
 
 const ROLES = ["system", "developer", "user", "assistant", "tool"];

@@ -5,13 +5,15 @@ import { generationLayer } from "../core/generation-options.js";
 import type { PipelineStream } from "../core/stream.js";
 import { wholeNumber } from "../core/option-schemas.js";
 import { parseOptions } from "../core/validate.js";
-import { parseMessages, type Message, type MessageContent } from "../text/messages.js";
-import { chatToJSON, jsonCopy, type ChatJSON, type ChatState } from "./chat-state.js";
-import { explainCall } from "./llm-explain.js";
-import { parseTurnOptions, type PromptOptions, type TurnOptions } from "./llm-options.js";
-import type { LLMChunk, LLMResult } from "./llm-result.js";
-import type { LLMSession } from "./llm-session.js";
-import { checkPrompt, encodePrompt } from "./prompt.js";
+import type { Message, MessageContent, TextPart } from "../text/messages.js";
+import { parseTurnOptions, type PromptOptions, type TurnOptions } from "./call-options.js";
+import { chatToJSON, type ChatJSON, type ChatState } from "./chat-state.js";
+import { explainCall } from "./explain-call.js";
+import { jsonCopy } from "./json-copy.js";
+import type { MessageRules } from "./message-rules.js";
+import { checkPrompt } from "./prompt.js";
+import type { TextChunk, TextResult } from "./text-result.js";
+import type { TextSession } from "./text-session.js";
 
 /**
  * A conversation: it remembers what was said and sends all of it with each turn (what is already computed is reused).
@@ -26,20 +28,20 @@ import { checkPrompt, encodePrompt } from "./prompt.js";
  * for await (const chunk of chat.send("Hello")) process.stdout.write(chunk.text);
  * ```
  */
-export class ChatSession {
-  readonly #session: LLMSession;
-  readonly #state: ChatState;
+export class ChatSession<Part = TextPart> {
+  readonly #session: TextSession<Part>;
+  readonly #state: ChatState<Part>;
   #running = false;
 
   /** @internal */
-  constructor(session: LLMSession, state: ChatState) {
+  constructor(session: TextSession<Part>, state: ChatState<Part>) {
     this.#session = session;
     this.#state = state;
   }
 
   /** Everything said so far, the system message included; a copy. */
-  get history(): Message[] {
-    return jsonCopy(this.#state.history);
+  get history(): Message<Part>[] {
+    return this.#rules.copy(this.#state.history);
   }
 
   /** A turn is running. */
@@ -50,17 +52,17 @@ export class ChatSession {
   /**
    * Asks something; the answer comes as a stream, and work starts at once.
    *
-   * @param content - the user's message: a string, or an array of text parts
+   * @param content - the user's message: a string, or an array of parts
    * @throws OptionError, BusyError, DisposedError; everything else comes through the stream
    */
-  send(content: MessageContent, options?: TurnOptions): PipelineStream<LLMChunk, LLMResult> {
+  send(content: MessageContent<Part>, options?: TurnOptions): PipelineStream<TextChunk, TextResult> {
     const callSite = captureCallSite();
     this.#session.lifecycle.assertUsable("send");
     this.#assertIdle("send");
     const turn = parseTurnOptions(options);
-    const message = userMessage(content, "content");
+    const message = userMessage(this.#rules, content, "content");
     const { defaults, history } = this.#state;
-    const prompt = checkPrompt([...history, message], this.#promptOptions(turn));
+    const prompt = checkPrompt(this.#rules, [...history, message], this.#promptOptions(turn));
     const layers = [generationLayer("call", turn), generationLayer("chat", defaults)];
     this.#running = true;
     try {
@@ -86,7 +88,7 @@ export class ChatSession {
    * @param index - into {@link history}
    * @throws OptionError, BusyError
    */
-  edit(index: number, content: MessageContent): void {
+  edit(index: number, content: MessageContent<Part>): void {
     this.#assertIdle("edit");
     const { history } = this.#state;
     if (history.length === 0) {
@@ -98,8 +100,8 @@ export class ChatSession {
     }
     const at = parseOptions(wholeNumber(0, history.length - 1), index, "index");
     const edited = { ...history[at]!, content };
-    parseMessages([edited], "message");
-    history[at] = jsonCopy(edited);
+    this.#rules.parse([edited], "message");
+    history[at] = this.#rules.copy([edited])[0]!;
   }
 
   /**
@@ -125,14 +127,15 @@ export class ChatSession {
   }
 
   /** A chat with the same history and options, independent from now on. A running turn is not part of it. */
-  fork(): ChatSession {
+  fork(): ChatSession<Part> {
     this.#session.lifecycle.assertUsable("fork");
-    return new ChatSession(this.#session, jsonCopy(this.#state));
+    const { defaults, history } = this.#state;
+    return new ChatSession(this.#session, { defaults: jsonCopy(defaults), history: this.#rules.copy(history) });
   }
 
-  /** The chat as JSON, for `JSON.stringify` and `LLMPipeline.restoreChat`. A running turn is not part of it. */
-  toJSON(): ChatJSON {
-    return chatToJSON(this.#state);
+  /** The chat as JSON, for `JSON.stringify` and `restoreChat` of the pipeline. A running turn is not part of it. */
+  toJSON(): ChatJSON<Part> {
+    return chatToJSON(this.#rules, this.#state);
   }
 
   /**
@@ -141,8 +144,8 @@ export class ChatSession {
    * @throws OptionError, ModelError, DisposedError
    */
   explain(options?: TurnOptions): Explanation;
-  explain(options: TurnOptions | undefined, content: MessageContent): Promise<Explanation>;
-  explain(options?: TurnOptions, content?: MessageContent): Explanation | Promise<Explanation> {
+  explain(options: TurnOptions | undefined, content: MessageContent<Part>): Promise<Explanation>;
+  explain(options?: TurnOptions, content?: MessageContent<Part>): Explanation | Promise<Explanation> {
     this.#session.lifecycle.assertUsable("explain");
     const { model } = this.#session;
     const { defaults, history } = this.#state;
@@ -153,8 +156,13 @@ export class ChatSession {
       { source: "chat" as const, values: defaults },
     ];
     if (content === undefined) return explainCall(model, layers, promptLayers);
-    const prompt = checkPrompt([...history, userMessage(content, "content")], this.#promptOptions(turn));
-    return encodePrompt(model, prompt).then((encoded) => explainCall(model, layers, promptLayers, encoded));
+    const message = userMessage(this.#rules, content, "content");
+    const prompt = checkPrompt(this.#rules, [...history, message], this.#promptOptions(turn));
+    return model.encode(prompt).then((encoded) => explainCall(model, layers, promptLayers, encoded));
+  }
+
+  get #rules(): MessageRules<Part> {
+    return this.#session.model.messages;
   }
 
   /** The turn's options about the prompt, then the chat's. */
@@ -176,15 +184,15 @@ export class ChatSession {
   }
 }
 
-function userMessage(content: MessageContent, path: string): Message {
+function userMessage<Part>(rules: MessageRules<Part>, content: MessageContent<Part>, path: string): Message<Part> {
   const message = { role: "user", content };
   if (content === undefined || content === null) {
-    throw new OptionError(`${path} must be a string or an array of text parts, received ${String(content)}.`, {
+    throw new OptionError(`${path} must be ${rules.content}, received ${String(content)}.`, {
       path,
-      expected: "a string or an array of text parts",
+      expected: rules.content,
       received: content,
     });
   }
-  parseMessages([message], "message");
-  return jsonCopy(message) as Message;
+  rules.parse([message], "message");
+  return rules.copy([message])[0]!;
 }

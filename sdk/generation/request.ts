@@ -1,7 +1,7 @@
 import { ContextLengthError, OptionError } from "../core/errors.js";
 import { randomSeed, type GenerationSettings, type MergedGeneration } from "../core/generation-options.js";
 import type { NativeGeneratorInfo, NativeRequest } from "../core/native-types.js";
-import type { LoadedModel } from "./llm-model.js";
+import type { EncodedPrompt, TextModelParts } from "./text-model.js";
 
 /** A native request, and what is decided with it. */
 export interface PlannedRequest {
@@ -17,8 +17,8 @@ export interface PlannedRequest {
  * @throws ContextLengthError if the prompt, or the prompt with an explicit `maxNewTokens`, cannot fit
  */
 export function planRequest(
-  model: Pick<LoadedModel, "facts" | "stopTokenIds"> & { generator: { info: NativeGeneratorInfo } },
-  promptIds: readonly number[],
+  model: Pick<TextModelParts, "facts" | "stopTokenIds"> & { generator: { info: NativeGeneratorInfo } },
+  { ids: promptIds, imageTokens = 0, positions }: Pick<EncodedPrompt, "ids" | "imageTokens" | "positions">,
   { values, sources }: MergedGeneration,
 ): PlannedRequest {
   const { info } = model.generator;
@@ -30,7 +30,7 @@ export function planRequest(
     });
   }
   checkTokenIds(values, info.vocabSize);
-  const room = roomFor(promptIds.length, info);
+  const room = roomFor(promptIds.length, imageTokens, info);
   const explicit = sources.maxNewTokens === "call" || sources.maxNewTokens === "chat";
   if (explicit) checkCapacity(promptIds.length, values.maxNewTokens ?? 0, info, model.facts.contextLength);
   const seed = values.seed ?? randomSeed();
@@ -39,6 +39,7 @@ export function planRequest(
     seed,
     request: {
       promptIds: Int32Array.from(promptIds),
+      ...(positions ? { positions } : {}),
       maxNewTokens: Math.min(values.maxNewTokens ?? room, room),
       minNewTokens: Math.min(values.minNewTokens, room),
       stopTokenIds: [...new Set([...eos, ...values.stopTokenIds])],
@@ -63,12 +64,14 @@ function samplingOf(values: GenerationSettings, seed: number): NativeRequest["sa
 }
 
 /** Tokens that an answer may have; at least one. */
-function roomFor(promptTokens: number, info: NativeGeneratorInfo): number {
+function roomFor(promptTokens: number, imageTokens: number, info: NativeGeneratorInfo): number {
   const limit = info.maxRequestTokens - 1;
   if (promptTokens > limit) {
+    const pictures = imageTokens > 0 ? `, ${imageTokens} of them for pictures` : "";
+    const fewer = imageTokens > 0 ? ", give fewer pictures" : "";
     throw new ContextLengthError(
-      `The prompt has ${promptTokens} tokens; at most ${limit} fit, with room for one token of the answer ` +
-        `(${limitReason(info)}). Shorten the prompt${info.maxRequestTokens >= info.kvCapacityTokens ? ", or load with a larger kvCache" : ""}.`,
+      `The prompt has ${promptTokens} tokens${pictures}; at most ${limit} fit, with room for one token of the answer ` +
+        `(${limitReason(info)}). Shorten the prompt${fewer}${info.maxRequestTokens >= info.kvCapacityTokens ? ", or load with a larger kvCache" : ""}.`,
       { limit, requested: promptTokens },
     );
   }

@@ -7,6 +7,7 @@ const INFO: NativeGeneratorInfo = {
   attention: "paged",
   device: "CPU",
   vocabSize: 300,
+  hiddenSize: 0,
   blockSize: 32,
   kvPrecision: "u8",
   kvBytesPerToken: 1,
@@ -25,20 +26,12 @@ function plan(
   context = 100,
 ) {
   const model = {
-    facts: {
-      architecture: "llama",
-      contextLength: context,
-      eosTokenIds: [2],
-      generationConfig: {},
-      statefulReason: "",
-      notes: [],
-      modelKey: "",
-    },
+    facts: { architecture: "llama", contextLength: context },
     stopTokenIds: [2, 9],
     generator: { info: { ...INFO, ...info } },
   };
   const ids = Array.from({ length: promptTokens }, (_, index) => index);
-  return planRequest(model, ids, mergeGeneration([generationLayer("call", options)]));
+  return planRequest(model, { ids }, mergeGeneration([generationLayer("call", options)]));
 }
 
 const thrownBy = (work: () => unknown): unknown => {

@@ -1,37 +1,28 @@
 import { OptionError } from "../core/errors.js";
 import { showValue } from "../core/validate.js";
-import { ChatTemplate } from "../text/chat-template.js";
 import {
-  parseMessages,
   parseTools,
   type Message,
   type TemplateMessage,
+  type TextPart,
   type ToolDefinition,
 } from "../text/messages.js";
-import type { LoadedModel } from "./llm-model.js";
-import type { PromptOptions } from "./llm-options.js";
+import type { PromptOptions } from "./call-options.js";
+import type { MessageRules } from "./message-rules.js";
 
 /** What may be asked: a text (one user message, unless `applyChatTemplate` is false), or a conversation. */
-export type Prompt = string | readonly Message[];
+export type Prompt<Part = TextPart> = string | readonly Message<Part>[];
 
 /** A prompt that was checked; what is left is rendering and encoding. */
-export type CheckedPrompt =
+export type CheckedPrompt<Part = TextPart> =
   | { kind: "raw"; text: string; allowControlTokens: boolean }
   | {
       kind: "chat";
-      messages: readonly TemplateMessage[];
+      messages: readonly TemplateMessage<Part>[];
       tools: readonly ToolDefinition[] | undefined;
       templateOptions: Record<string, unknown> | undefined;
       allowControlTokens: boolean;
     };
-
-/** A prompt as the model sees it. */
-export interface EncodedPrompt {
-  text: string;
-  ids: readonly number[];
-  /** The template refuses the system role; its text went into the first user message. */
-  foldedSystem: boolean;
-}
 
 const EXPECTED = "a string, an array of messages, or an array of prompts";
 
@@ -46,7 +37,12 @@ export function isBatch(prompt: unknown): prompt is readonly unknown[] {
  * @param path - its name in messages: `prompt`, or `prompt[1]` in a batch
  * @throws OptionError
  */
-export function checkPrompt(prompt: unknown, options: PromptOptions, path = "prompt"): CheckedPrompt {
+export function checkPrompt<Part>(
+  rules: MessageRules<Part>,
+  prompt: unknown,
+  options: PromptOptions,
+  path = "prompt",
+): CheckedPrompt<Part> {
   const { applyChatTemplate = true, allowControlTokens, templateOptions } = options;
   if (!applyChatTemplate) {
     refuseTemplateOptions(options);
@@ -64,30 +60,11 @@ export function checkPrompt(prompt: unknown, options: PromptOptions, path = "pro
   const messages = typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt;
   return {
     kind: "chat",
-    messages: parseMessages(messages, path),
+    messages: rules.parse(messages, path),
     tools: options.tools && parseTools(options.tools),
     templateOptions,
     allowControlTokens: allowControlTokens ?? false,
   };
-}
-
-/**
- * Renders and encodes a checked prompt; long texts are encoded off the main thread.
- *
- * @throws ModelError if the model has no chat template
- * @throws OptionError if its chat template refuses the messages
- */
-export async function encodePrompt(
-  model: Pick<LoadedModel, "template" | "tokenizer" | "source">,
-  prompt: CheckedPrompt,
-): Promise<EncodedPrompt> {
-  if (prompt.kind === "raw") {
-    const { text, allowControlTokens } = prompt;
-    return { text, ids: await model.tokenizer.encodeAsync(text, { allowControlTokens }), foldedSystem: false };
-  }
-  if (!model.template) throw ChatTemplate.missing(model.source.path);
-  const { messages, tools, templateOptions, allowControlTokens } = prompt;
-  return model.template.encode(messages, { tools, templateOptions, allowControlTokens });
 }
 
 /** What only a chat template can use must not be dropped in silence. */

@@ -1,21 +1,25 @@
 import type { CallSite } from "../core/call-site.js";
 import { generationLayer, randomSeed } from "../core/generation-options.js";
-import type { LLMOptions } from "./llm-options.js";
-import type { LLMResult } from "./llm-result.js";
-import type { LLMSession } from "./llm-session.js";
+import type { CallOptions, CallRules } from "./call-options.js";
 import { checkPrompt } from "./prompt.js";
+import type { TextResult } from "./text-result.js";
+import type { TextSession } from "./text-session.js";
 
 /**
  * Runs several prompts together. All are checked before any is started; the seed of prompt *i* is `seed + i`. If one fails the
  * others are ended, and the first error is thrown once all have.
  */
-export async function generateBatch(
-  session: LLMSession,
+export async function generateBatch<Part, Options extends CallOptions>(
+  session: TextSession<Part>,
+  rules: CallRules<Options>,
   prompts: readonly unknown[],
-  options: LLMOptions,
+  options: Options,
   callSite: CallSite,
-): Promise<LLMResult[]> {
-  const checked = prompts.map((prompt, index) => checkPrompt(prompt, options, `prompt[${index}]`));
+): Promise<TextResult[]> {
+  const checked = prompts.map((prompt, index) => {
+    const path = `prompt[${index}]`;
+    return checkPrompt(session.model.messages, rules.complete(prompt, options, path), options, path);
+  });
   const chosen = options.seed ?? randomSeed();
   const streams = checked.map((prompt, index) => {
     // The highest seeds wrap around.

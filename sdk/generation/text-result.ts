@@ -27,7 +27,7 @@ export interface Usage {
 }
 
 /** A finished answer. */
-export interface LLMResult {
+export interface TextResult {
   text: string;
   /** Token ids of the answer, without the stop token. */
   tokens: number[];
@@ -41,7 +41,7 @@ export interface LLMResult {
 }
 
 /** A piece of an answer, as it comes. The texts of all chunks together are the text of the result. */
-export interface LLMChunk {
+export interface TextChunk {
   /** New text; never half a character. */
   text: string;
   /** The tokens that came; text may lag behind them while a character or a stop string is not complete. */

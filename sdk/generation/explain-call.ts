@@ -1,9 +1,8 @@
 import { explainMerged, type ExplainedValue, type Explanation, type OptionSource } from "../core/explain.js";
 import { mergeGeneration, type GenerationLayer } from "../core/generation-options.js";
 import type { ResolvedLoadOptions } from "../core/load-options.js";
-import type { LoadedModel } from "./llm-model.js";
-import type { PromptOptions } from "./llm-options.js";
-import type { EncodedPrompt } from "./prompt.js";
+import type { PromptOptions } from "./call-options.js";
+import type { EncodedPrompt, TextModel } from "./text-model.js";
 
 /** Options about the prompt, from one source. */
 export interface PromptLayer {
@@ -14,8 +13,8 @@ export interface PromptLayer {
 const PROMPT_DEFAULTS = { applyChatTemplate: true, tools: [], templateOptions: {}, allowControlTokens: false };
 
 /** Tells what is in force for a call, and where it comes from. */
-export function explainCall(
-  model: LoadedModel,
+export function explainCall<Part>(
+  model: TextModel<Part>,
   layers: readonly GenerationLayer[],
   promptLayers: readonly PromptLayer[],
   prompt?: EncodedPrompt,
@@ -47,7 +46,7 @@ export function explainCall(
 }
 
 /** Facts fixed at load: what was asked for, and what the engine made of it. */
-function explainLoad(model: LoadedModel): Record<string, ExplainedValue> {
+function explainLoad<Part>(model: TextModel<Part>): Record<string, ExplainedValue> {
   const { info } = model.generator;
   const source = (name: keyof ResolvedLoadOptions): OptionSource =>
     model.givenLoadOptions.has(name) ? "call" : "default";
@@ -74,6 +73,7 @@ function explainLoad(model: LoadedModel): Record<string, ExplainedValue> {
     prefixCaching: { value: prefixCaching, source: source("prefixCaching") },
     maxBatchTokens: { value: maxBatchTokens, source: source("maxBatchTokens") },
     maxBatchSequences: { value: maxBatchSequences, source: source("maxBatchSequences") },
+    ...model.loadFacts,
   };
 }
 

@@ -1,14 +1,15 @@
-import { checkPrompt, encodePrompt, type Prompt } from "./prompt.js";
+import type { TextPart } from "../text/messages.js";
 import type { DecodeOptions, EncodeOptions } from "../text/tokenizer.js";
-import type { LoadedModel } from "./llm-model.js";
-import type { PromptOptions } from "./llm-options.js";
+import type { PromptOptions } from "./call-options.js";
+import { checkPrompt, type Prompt } from "./prompt.js";
+import type { TextModel } from "./text-model.js";
 
 /** The model's tokenizer, for counting and cutting texts. */
-export class LLMTokenizer {
-  readonly #model: LoadedModel;
+export class ModelTokenizer<Part = TextPart> {
+  readonly #model: TextModel<Part>;
 
   /** @internal */
-  constructor(model: LoadedModel) {
+  constructor(model: TextModel<Part>) {
     this.#model = model;
   }
 
@@ -38,10 +39,11 @@ export class LLMTokenizer {
    * @throws OptionError for what is neither, or messages that the chat template refuses
    */
   count(text: string): number;
-  count(messages: Exclude<Prompt, string>, options?: PromptOptions): Promise<number>;
-  count(prompt: Prompt, options: PromptOptions = {}): number | Promise<number> {
+  count(messages: Exclude<Prompt<Part>, string>, options?: PromptOptions): Promise<number>;
+  count(prompt: Prompt<Part>, options: PromptOptions = {}): number | Promise<number> {
     if (typeof prompt === "string") return this.#model.tokenizer.count(prompt);
-    return encodePrompt(this.#model, checkPrompt(prompt, options, "messages")).then(({ ids }) => ids.length);
+    const checked = checkPrompt(this.#model.messages, prompt, options, "messages");
+    return this.#model.encode(checked).then(({ ids }) => ids.length);
   }
 
   /** One more than the highest id that has a token. */

@@ -3,13 +3,13 @@ import type { TokenLogprobs } from "../core/job.js";
 import type { MetricsClock } from "../core/metrics.js";
 import { TextStream } from "../text/text-stream.js";
 import type { Tokenizer } from "../text/tokenizer.js";
-import type { LLMChunk, TokenLogprob } from "./llm-result.js";
+import type { TextChunk, TokenLogprob } from "./text-result.js";
 
 export interface AnswerTextOptions {
   /** The answer continues a raw text, so that the space before its first word counts. */
   continuation: boolean;
   clock: MetricsClock;
-  push(chunk: LLMChunk): void;
+  push(chunk: TextChunk): void;
 }
 
 /** Collects an answer from its tokens, and hands on each piece of text that is certain, with its tokens. */
@@ -67,7 +67,7 @@ export class AnswerText {
   #send(text: string): void {
     this.text += text;
     const tokens = this.tokens.slice(this.#sent);
-    const chunk: LLMChunk = { text, tokens };
+    const chunk: TextChunk = { text, tokens };
     if (this.#wantsLogprobs) chunk.logprobs = this.logprobs.slice(this.#sent);
     this.#sent = this.tokens.length;
     this.#options.push(chunk);

@@ -1,18 +1,18 @@
 import type { CallSite } from "../core/call-site.js";
-import type { MergedGeneration } from "../core/generation-options.js";
+import { randomSeed, type MergedGeneration } from "../core/generation-options.js";
 import { Job, type JobOutcome, type TokenLogprobs } from "../core/job.js";
 import { MetricsClock } from "../core/metrics.js";
 import type { NativeRequest } from "../core/native-types.js";
 import type { EndKind, StreamControl } from "../core/stream.js";
 import { AnswerText } from "./answer-text.js";
-import type { LoadedModel } from "./llm-model.js";
-import type { FinishReason, LLMChunk, LLMResult } from "./llm-result.js";
-import { encodePrompt, type CheckedPrompt } from "./prompt.js";
+import type { CheckedPrompt } from "./prompt.js";
 import { planRequest } from "./request.js";
+import type { PromptWork, TextModel } from "./text-model.js";
+import type { FinishReason, TextChunk, TextResult } from "./text-result.js";
 
 /** One checked question to a model. */
-export interface Question {
-  prompt: CheckedPrompt;
+export interface Question<Part> {
+  prompt: CheckedPrompt<Part>;
   generation: MergedGeneration;
   callSite: CallSite;
   /** Nobody reads the chunks; only the result counts. */
@@ -21,26 +21,34 @@ export interface Question {
 
 /**
  * Answers one question: encodes the prompt, runs the native request, turns its tokens into text. Settles only when native work
- * has ended. What was asked of `control` (stop, cancel, abort) is followed between tokens.
+ * has ended. What was asked of `control` (stop, cancel, abort) is followed between tokens and while pictures are prepared.
  */
-export async function answer(
-  model: LoadedModel,
-  question: Question,
-  control: StreamControl<LLMChunk>,
-): Promise<LLMResult> {
-  const { generation } = question;
+export async function answer<Part>(
+  model: TextModel<Part>,
+  question: Question<Part>,
+  control: StreamControl<TextChunk>,
+): Promise<TextResult> {
+  const { generation, callSite } = question;
   const clock = new MetricsClock(model.loadMs);
-  const prompt = await clock.measureAsync("tokenize", () => encodePrompt(model, question.prompt));
-  const { request, seed } = planRequest(model, prompt.ids, generation);
+  const ended = new AbortController();
+  control.onEnding(() => ended.abort());
+  const work: PromptWork = { clock, callSite, signal: ended.signal };
+  const prompt = await unlessEnded(work, () => model.encode(question.prompt, work));
+  const { request, seed } = prompt
+    ? planRequest(model, prompt, generation)
+    : { request: undefined, seed: generation.values.seed ?? randomSeed() };
   const text = new AnswerText(model.tokenizer, generation.values, {
     continuation: question.prompt.kind === "raw",
     clock,
     push: (chunk) => question.resultOnly || control.push(chunk),
   });
   let outcome: JobOutcome | undefined;
-  if (request.maxNewTokens > 0 && !control.ending) {
-    clock.submitted();
-    outcome = await run(model, request, question, text, control);
+  if (request && request.maxNewTokens > 0 && !control.ending) {
+    const rows = prompt?.rows && (await unlessEnded(work, () => prompt.rows!(work)));
+    if (!control.ending) {
+      clock.submitted();
+      outcome = await run(model, rows ? { ...request, promptRows: rows } : request, question, text, control);
+    }
   }
   text.finish();
   return {
@@ -48,7 +56,7 @@ export async function answer(
     tokens: text.tokens,
     finishReason: finishReason(outcome, text.stopped, control.ending),
     usage: {
-      promptTokens: prompt.ids.length,
+      promptTokens: prompt?.ids.length ?? 0,
       cachedPromptTokens: outcome?.cachedTokens ?? 0,
       completionTokens: text.tokens.length,
     },
@@ -58,12 +66,22 @@ export async function answer(
   };
 }
 
-async function run(
-  model: LoadedModel,
+/** What work on a prompt gives; `undefined` if it was ended before it was done. */
+async function unlessEnded<Value>({ signal }: PromptWork, start: () => Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await start();
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) return undefined;
+    throw error;
+  }
+}
+
+async function run<Part>(
+  model: TextModel<Part>,
   request: NativeRequest,
-  { callSite }: Question,
+  { callSite }: Question<Part>,
   text: AnswerText,
-  control: StreamControl<LLMChunk>,
+  control: StreamControl<TextChunk>,
 ): Promise<JobOutcome> {
   const job: Job = new Job({
     generator: model.generator,

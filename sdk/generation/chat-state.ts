@@ -2,24 +2,26 @@ import { z } from "zod";
 import { OptionError } from "../core/errors.js";
 import { mergeGeneration, generationLayer } from "../core/generation-options.js";
 import { parseOptions } from "../core/validate.js";
-import { parseMessages, type Message } from "../text/messages.js";
-import { chatDefaultsSchema, type ChatOptions } from "./llm-options.js";
+import type { Message, TextPart } from "../text/messages.js";
+import { chatDefaultsSchema, type ChatOptions } from "./call-options.js";
+import { jsonCopy } from "./json-copy.js";
+import type { MessageRules } from "./message-rules.js";
 
 /** Options that hold for every turn of a chat. */
 export type ChatDefaults = Omit<ChatOptions, "system" | "history">;
 
 /** What a chat is: its options and what was said. */
-export interface ChatState {
+export interface ChatState<Part = TextPart> {
   defaults: ChatDefaults;
-  history: Message[];
+  history: Message<Part>[];
 }
 
 /** A chat as JSON. */
-export interface ChatJSON {
+export interface ChatJSON<Part = TextPart> {
   /** Of this form; 1. */
   version: 1;
   options: ChatDefaults;
-  history: Message[];
+  history: Message<Part>[];
 }
 
 const jsonSchema = z.strictObject({
@@ -29,7 +31,10 @@ const jsonSchema = z.strictObject({
 });
 
 /** @throws OptionError */
-export function newChat({ system, history, ...defaults }: ChatOptions): ChatState {
+export function newChat<Part>(
+  rules: MessageRules<Part>,
+  { system, history, ...defaults }: ChatOptions,
+): ChatState<Part> {
   // Contradictions are told when the chat is made, not at its first turn.
   if (defaults.ignoreEos !== true) mergeGeneration([generationLayer("chat", defaults)]);
   if (system !== undefined && history !== undefined && history.length > 0) {
@@ -39,12 +44,12 @@ export function newChat({ system, history, ...defaults }: ChatOptions): ChatStat
       received: system,
     });
   }
-  const messages = history === undefined ? [] : copyOfMessages(history, "history");
+  const messages = history === undefined ? [] : copyOfMessages(rules, history, "history");
   return { defaults, history: system === undefined ? messages : [{ role: "system", content: system }, ...messages] };
 }
 
 /** @throws OptionError naming what is wrong in a saved chat */
-export function chatFromJSON(json: unknown): ChatState {
+export function chatFromJSON<Part>(rules: MessageRules<Part>, json: unknown): ChatState<Part> {
   let value = json;
   if (typeof json === "string") {
     try {
@@ -59,21 +64,16 @@ export function chatFromJSON(json: unknown): ChatState {
     }
   }
   const { options, history } = parseOptions(jsonSchema, value, "chat");
-  return { defaults: options, history: copyOfMessages(history, "chat.history") };
+  return { defaults: options, history: copyOfMessages(rules, history, "chat.history") };
 }
 
 /** The JSON form of a chat; later turns do not change it. */
-export function chatToJSON({ defaults, history }: ChatState): ChatJSON {
-  return { version: 1, options: jsonCopy(defaults), history: jsonCopy(history) };
+export function chatToJSON<Part>(rules: MessageRules<Part>, { defaults, history }: ChatState<Part>): ChatJSON<Part> {
+  return { version: 1, options: jsonCopy(defaults), history: rules.toJSON(history) };
 }
 
 /** A copy of messages, checked; an empty list is fine here. */
-function copyOfMessages(messages: readonly unknown[], path: string): Message[] {
-  if (messages.length > 0) parseMessages(messages, path);
-  return jsonCopy(messages) as Message[];
-}
-
-/** Copies what JSON can hold, which is all that a chat keeps; functions and `undefined` are left out. */
-export function jsonCopy<Value>(value: Value): Value {
-  return JSON.parse(JSON.stringify(value)) as Value;
+function copyOfMessages<Part>(rules: MessageRules<Part>, messages: readonly unknown[], path: string): Message<Part>[] {
+  if (messages.length > 0) rules.parse(messages, path);
+  return rules.copy(messages);
 }

@@ -1,0 +1,22 @@
+import { parseMessages, type Message, type TemplateMessage, type TextPart } from "../text/messages.js";
+import { jsonCopy } from "./json-copy.js";
+
+/** What messages of a pipeline are made of, and how a chat keeps them. */
+export interface MessageRules<Part = TextPart> {
+  /** What a user's message may say, for error messages. */
+  readonly content: string;
+  /** Checks messages. @throws OptionError naming the field, for example `messages[2].role` */
+  parse(value: unknown, path?: string): TemplateMessage<Part>[];
+  /** A copy of checked messages that nobody else can change. */
+  copy(messages: readonly unknown[]): Message<Part>[];
+  /** Messages as JSON can hold them. */
+  toJSON(messages: readonly Message<Part>[]): Message<Part>[];
+}
+
+/** Messages of text. */
+export const TEXT_MESSAGES: MessageRules = {
+  content: "a string or an array of text parts",
+  parse: parseMessages,
+  copy: (messages) => jsonCopy(messages) as Message[],
+  toJSON: (messages) => jsonCopy(messages) as Message[],
+};
