@@ -133,13 +133,16 @@ export class DisposedError extends PergolaError {
   }
 }
 
-/** A model could not be fetched from the hub. */
+/** A model could not be fetched from the hub, or an image from its URL. */
 export class DownloadError extends PergolaError {
   readonly url: string;
+  /** HTTP status of the answer, where there was one. */
+  readonly status: number | undefined;
 
-  constructor(message: string, fields: { url: string; cause?: unknown }) {
+  constructor(message: string, fields: { url: string; status?: number | undefined; cause?: unknown }) {
     super("download", message, { cause: fields.cause });
     this.url = fields.url;
+    this.status = fields.status;
   }
 }
 

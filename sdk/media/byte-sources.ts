@@ -36,18 +36,30 @@ export function streamSource(
   return { name, size: undefined, next: () => reader.next(), close: () => reader.close() };
 }
 
+/** What a file should hold, in messages. */
+export type MediaKind = "audio" | "image";
+
+const WORDS = {
+  audio: { content: "audio", file: "audio file" },
+  image: { content: "an image", file: "image file" },
+};
+
 /**
  * Opens a file. Named pipes (and `/dev/stdin`) are read as streams.
  *
  * @param path - absolute
  * @throws MediaError if there is no such file, or it cannot be read
  */
-export async function fileSource(path: string, signal: AbortSignal | undefined): Promise<ByteSource> {
+export async function fileSource(
+  path: string,
+  signal: AbortSignal | undefined,
+  kind: MediaKind = "audio",
+): Promise<ByteSource> {
   let handle: FileHandle;
   try {
     handle = await open(path, "r");
   } catch (error) {
-    throw unreadable(path, error);
+    throw unreadable(path, error, kind);
   }
   const found = await handle.stat();
   if (found.isFIFO() || found.isSocket()) {
@@ -56,15 +68,16 @@ export async function fileSource(path: string, signal: AbortSignal | undefined):
   if (!found.isFile()) {
     await handle.close();
     throw new MediaError(
-      found.isDirectory()
-        ? `Cannot read audio from ${path}: it is a folder. Pass the path of one audio file.`
-        : `Cannot read audio from ${path}: it is a device, not a file. Pass a file, or a stream of its bytes.`,
+      `Cannot read ${WORDS[kind].content} from ${path}: ` +
+        (found.isDirectory()
+          ? `it is a folder. Pass the path of one ${WORDS[kind].file}.`
+          : `it is a device, not a file. Pass a file, or ${kind === "audio" ? "a stream of its bytes" : "its bytes"}.`),
     );
   }
-  return openedFile(handle, path, found.size);
+  return openedFile(handle, path, found.size, kind);
 }
 
-function openedFile(handle: FileHandle, name: string, size: number): ByteSource {
+function openedFile(handle: FileHandle, name: string, size: number, kind: MediaKind): ByteSource {
   const memory = new Uint8Array(Math.min(FILE_PIECE, Math.max(1, size)));
   let position = 0;
   let closing: Promise<void> | undefined;
@@ -76,7 +89,7 @@ function openedFile(handle: FileHandle, name: string, size: number): ByteSource 
       try {
         ({ bytesRead } = await handle.read(memory, 0, memory.length, position));
       } catch (error) {
-        throw unreadable(name, error);
+        throw unreadable(name, error, kind);
       }
       if (bytesRead === 0) return undefined;
       position += bytesRead;
@@ -96,12 +109,12 @@ const REASONS: Record<string, string> = {
   EPERM: "no permission to read it. Change the permissions or copy the file",
   ENAMETOOLONG: "the path is too long for this system. Encoded bytes are passed as a Buffer, not as a string",
   ELOOP: "its links go round in a circle. Pass the path of the file itself",
-  EISDIR: "it is a folder. Pass the path of one audio file",
+  EISDIR: "it is a folder. Pass the path of one file",
 };
 
-function unreadable(path: string, error: unknown): MediaError {
+function unreadable(path: string, error: unknown, kind: MediaKind): MediaError {
   const code = (error as NodeJS.ErrnoException).code ?? "";
   const shown = path.length > 200 ? `${path.slice(0, 200)}… (${path.length} characters)` : path;
   const reason = REASONS[code] ?? `${(error as Error).message}. Check the file and the disk`;
-  return new MediaError(`Cannot read audio from ${shown}: ${reason}.`, { cause: error });
+  return new MediaError(`Cannot read ${WORDS[kind].content} from ${shown}: ${reason}.`, { cause: error });
 }

@@ -1,0 +1,96 @@
+import sharp, { type Metadata, type SharpOptions } from "sharp";
+import { MediaError } from "../core/errors.js";
+import { FORMAT_NAMES, IMAGE_HEAD_BYTES, type ImageFileFormat, recognizeImage } from "./image-format.js";
+import type { AlphaMode } from "./raw-pixels.js";
+import { RgbImage } from "./rgb-image.js";
+
+/** Decoders at work at one time: each holds a whole picture, and a thread of Node's pool of four. */
+const MOST_AT_ONCE = 2;
+
+let running = 0;
+const waiting: (() => void)[] = [];
+
+/**
+ * Decodes an image file: the first frame, upright (EXIF orientation), as 8-bit RGB.
+ *
+ * Pixels equal those of Pillow: colour profiles of RGB and grey images are not applied, 16 bits keep their upper half. CMYK is
+ * converted to sRGB with its profile, or a common one where it has none.
+ *
+ * @param bytes - must not change until the promise resolves
+ * @param name - what messages call the image
+ * @throws MediaError for what is not an image, is damaged or cut short, or has more than `maxPixels`
+ */
+export async function decodeImage(
+  bytes: Uint8Array,
+  name: string,
+  alpha: AlphaMode,
+  maxPixels: number,
+): Promise<RgbImage> {
+  const format = decodableFormat(bytes, name);
+  if (running >= MOST_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
+  else running++;
+  try {
+    return await decode(bytes, format, name, alpha, maxPixels);
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else running--;
+  }
+}
+
+function decodableFormat(bytes: Uint8Array, name: string): ImageFileFormat {
+  if (bytes.length === 0) {
+    throw new MediaError(`Cannot read an image from ${name}: it is empty (0 bytes). Pass a file that holds an image.`);
+  }
+  const { format, description, remedy } = recognizeImage(bytes.subarray(0, IMAGE_HEAD_BYTES));
+  if (format !== undefined) return format;
+  const fault = / image$|drawing$/.test(description) ? ", which is not decoded here" : ", not an image";
+  throw new MediaError(`Cannot read an image from ${name}: it is ${description}${fault}. ${remedy}.`);
+}
+
+async function decode(
+  bytes: Uint8Array,
+  format: ImageFileFormat,
+  name: string,
+  alpha: AlphaMode,
+  maxPixels: number,
+): Promise<RgbImage> {
+  const settings: SharpOptions = { failOn: "error", limitInputPixels: false };
+  try {
+    const metadata = await sharp(bytes, settings).metadata();
+    checkPixelCount(metadata, name, maxPixels);
+    const isCmyk = metadata.space === "cmyk";
+    const image = sharp(bytes, { ...settings, autoOrient: true, ignoreIcc: !isCmyk });
+    // Its fourth channel is black, not transparency.
+    if (alpha === "drop" || isCmyk) image.removeAlpha();
+    else image.flatten({ background: "#ffffff" });
+    const { data, info } = await image
+      .toColourspace("srgb")
+      .raw({ depth: "uchar" })
+      .toBuffer({ resolveWithObject: true });
+    return new RgbImage(info.width, info.height, new Uint8Array(data.buffer, data.byteOffset, data.length));
+  } catch (error) {
+    if (error instanceof MediaError) throw error;
+    throw unreadable(format, name, error);
+  }
+}
+
+function checkPixelCount({ width, height }: Metadata, name: string, maxPixels: number): void {
+  if (width * height <= maxPixels) return;
+  throw new MediaError(
+    `Cannot read an image from ${name}: it has ${width} × ${height} = ${width * height} pixels, more than maxPixels ` +
+      `allows (${maxPixels}). Make it smaller first, or raise maxPixels (3 bytes of memory a pixel).`,
+  );
+}
+
+function unreadable(format: ImageFileFormat, name: string, error: unknown): MediaError {
+  const reason = (error as Error).message.trim().split("\n").at(-1)!.replace(/\.$/, "");
+  const isShort = /premature|truncat|unexpected end|end of (file|stream|data)|eof|too short|not enough data/i.test(
+    reason,
+  );
+  return new MediaError(
+    `Cannot read an image from ${name}: it is ${FORMAT_NAMES[format]} that is ${isShort ? "cut short" : "damaged"} ` +
+      `(${reason}). Get the file again, or save it anew with an image editor.`,
+    { cause: error },
+  );
+}

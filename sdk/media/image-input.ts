@@ -1,0 +1,68 @@
+import { types } from "node:util";
+import { OptionError } from "../core/errors.js";
+import { showValue } from "../core/validate.js";
+import { locateMedia, type LocationWords, type MediaLocation } from "./media-location.js";
+import { type CheckedPixels, checkPixels, type RawPixels } from "./raw-pixels.js";
+import type { RgbImage } from "./rgb-image.js";
+
+/**
+ * Everything that is taken as an image:
+ *
+ * - a path, or a `file:`, base64 `data:`, `http:` or `https:` URL of an image file (JPEG, PNG, WebP, GIF, TIFF, AVIF);
+ * - the bytes of such a file: Buffer, Uint8Array, ArrayBuffer;
+ * - pixels: {@link RawPixels} (an `ImageData` is one) or an {@link RgbImage}.
+ */
+export type ImageInput = string | URL | Uint8Array | ArrayBuffer | RgbImage | RawPixels;
+
+/** An input whose form was understood; nothing was read yet. */
+export type UnderstoodImage =
+  | { kind: "location"; location: MediaLocation }
+  | { kind: "bytes"; bytes: Uint8Array }
+  | { kind: "pixels"; pixels: CheckedPixels };
+
+const EXPECTED =
+  "a path, a file:, data:, http: or https: URL, the bytes of an image file (Buffer, Uint8Array, ArrayBuffer), " +
+  "pixels ({ data, width, height, channels }) or an RgbImage";
+
+/**
+ * Understands the form of an image without looking at its content.
+ *
+ * @param path - name of the value in messages, for example `messages[0].content[1].image`
+ * @throws OptionError for values that are no image, and for pixels whose length does not fit their size
+ */
+export function understandImage(input: unknown, path: string): UnderstoodImage {
+  if (typeof input === "string" || input instanceof URL) {
+    return { kind: "location", location: locateMedia(input, wordsFor(path)) };
+  }
+  if (types.isUint8Array(input)) return { kind: "bytes", bytes: input };
+  if (types.isAnyArrayBuffer(input)) return { kind: "bytes", bytes: new Uint8Array(input) };
+  if (typeof input === "object" && input !== null && "data" in input && ("width" in input || "height" in input)) {
+    return { kind: "pixels", pixels: checkPixels(input as { [Key in keyof RawPixels]: unknown }, path) };
+  }
+  throw new OptionError(`${path} must be ${EXPECTED}; received ${showValue(input)}.${advice(input)}`, {
+    path,
+    expected: EXPECTED,
+    received: input,
+  });
+}
+
+function wordsFor(path: string): LocationWords {
+  return {
+    path,
+    expected: "the path of an image file, or a file:, data:, http: or https: URL",
+    dataExample: "data:image/png;base64,…",
+  };
+}
+
+function advice(input: unknown): string {
+  if (ArrayBuffer.isView(input)) return " Pixels come with their size: { data, width, height }.";
+  if (Array.isArray(input)) return " Several images are several image parts.";
+  if (typeof input !== "object" || input === null) return "";
+  if ("arrayBuffer" in input) return " Of a Blob or response pass await it.arrayBuffer().";
+  if ("then" in input) return " Await the promise first.";
+  if ("toBuffer" in input) return " Of a sharp object pass await it.png().toBuffer().";
+  if ("getContext" in input) return " Of a canvas pass getContext('2d').getImageData(0, 0, width, height).";
+  if ("url" in input) return " Pass its url.";
+  if (Symbol.asyncIterator in input) return " Collect a stream first: Buffer.concat(await Array.fromAsync(stream)).";
+  return "";
+}
