@@ -1,10 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OptionError } from "../core/errors.js";
 import { throwIfAborted } from "../core/abort.js";
-import { CONVERTER_VERSION, isComplete } from "./convert/conversion.js";
-import { runConversion } from "./convert/run-conversion.js";
+import { cachedConversion } from "./conversion-cache.js";
 import type { WeightFormat } from "./convert/weights.js";
 import { checkpointFiles, type WhisperCheckpoint } from "./convert/whisper-checkpoint.js";
 import { whisperPreprocessorConfig } from "./convert/whisper-files.js";
@@ -58,7 +55,9 @@ export async function resolveWhisperModel(model: unknown, options: ResolveWhispe
   const { format, folder: given } = await findWhisperFolder(model);
   let folder = given;
   if (format !== "openvino") {
-    folder = await convertedFolder({ format, folder: given }, options);
+    const checkpoint: WhisperCheckpoint = { format, folder: given };
+    const request = { checkpoint, weights: weights ?? "f16" };
+    folder = await cachedConversion(request, await checkpointFiles(checkpoint), options);
   } else if (weights !== undefined) {
     throw new OptionError(
       `weights must be left out for ${given}: it is OpenVINO IR, which is used as it is. ` +
@@ -80,29 +79,4 @@ export async function resolveWhisperModel(model: unknown, options: ResolveWhispe
     generationConfig: (await readJsonObject(join(folder, "generation_config.json"))) ?? {},
     modelKey: await keyOfFiles([encoder.xml, encoder.bin, decoder.xml, decoder.bin]),
   };
-}
-
-async function convertedFolder(
-  checkpoint: WhisperCheckpoint,
-  { weights = "f16", cacheFolder, signal, onProgress }: ResolveWhisperOptions,
-): Promise<string> {
-  const key = await keyOfFiles(await checkpointFiles(checkpoint), weights, `converter ${CONVERTER_VERSION}`);
-  const parent = cacheFolder === "" ? temporaryFolder() : join(cacheFolder, "converted");
-  const target = join(parent, key);
-  if (!(await isComplete(target))) {
-    await runConversion({ checkpoint, weights, target, keepOther: true }, { signal, onProgress });
-  }
-  onProgress?.(1);
-  return target;
-}
-
-let temporary: string | undefined;
-
-/** One a process. The runtime maps the files while a model is open, so they stay until the process ends. */
-function temporaryFolder(): string {
-  if (temporary !== undefined) return temporary;
-  const folder = mkdtempSync(join(tmpdir(), "pergola-converted-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  temporary = folder;
-  return folder;
 }
