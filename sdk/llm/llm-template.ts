@@ -1,6 +1,6 @@
 import type { ModelSource } from "../models/resolve.js";
 import { ChatTemplate } from "../text/chat-template.js";
-import { templateOfFolder, templateOfGguf, type TemplateSource } from "../text/template-source.js";
+import { templateOfFolder, templateOfGguf, templateOfText, type TemplateSource } from "../text/template-source.js";
 import type { Tokenizer } from "../text/tokenizer.js";
 
 /**
@@ -14,7 +14,7 @@ export async function loadTemplate(
   given: string | undefined,
 ): Promise<ChatTemplate | undefined> {
   let found: TemplateSource | undefined;
-  if (given !== undefined) found = { templates: new Map([["default", given]]), file: "the option chatTemplate" };
+  if (given !== undefined) found = templateOfText(given, "the option chatTemplate");
   else if (source.kind === "gguf") found = templateOfGguf(source.gguf);
   else found = await templateOfFolder(source.path);
   return found && new ChatTemplate(found, tokenizer);

@@ -17,10 +17,22 @@ export interface RenderOptions {
   templateOptions?: Record<string, unknown> | undefined;
   /** Let control tokens that stand in messages be control tokens. Defaults to `false`: they are plain text. */
   allowControlTokens?: boolean | undefined;
+  /** How the prompt is completed where more than text stands in it. */
+  media?: MediaPrompt | undefined;
+}
+
+/** What becomes of a rendered prompt before it is tokenized, for models that see pictures. */
+export interface MediaPrompt {
+  /** Spellings that the template prints for pictures: the same words in messages are plain text. */
+  spellings: readonly string[];
+  /** Stands in front of everything that the template prints. Defaults to nothing. */
+  prefix?: string | undefined;
+  /** Replaces the template's placeholders by what the model is to see. */
+  expand(text: string): string;
 }
 
 export interface RenderedChat {
-  /** The prompt as text. */
+  /** The prompt as text, before placeholders are expanded. */
   text: string;
   /** The template refuses the system role; the system text was put in front of the first user message. */
   foldedSystem: boolean;
@@ -83,10 +95,17 @@ export class ChatTemplate {
     return { text, foldedSystem };
   }
 
-  /** The prompt as token ids. Control tokens count as such only where the template printed them. @throws like `render` */
+  /**
+   * The prompt as token ids. Control tokens count as such only where the template printed them. Prompts with `media` get BOS as
+   * raw text does, unless it is there (so processors of `transformers` tokenize what templates printed).
+   *
+   * @throws like `render`, and what `expand` throws
+   */
   async encode(messages: readonly TemplateMessage[], options: RenderOptions = {}): Promise<EncodedChat> {
     const { text, foldedSystem, marked, barrier } = this.#render(messages, options);
-    const ids = await this.#tokenizer.encodeAsync(marked, { addSpecialTokens: false, barrier });
+    const { media } = options;
+    const expanded = media ? media.expand(marked) : marked;
+    const ids = await this.#tokenizer.encodeAsync(expanded, { addSpecialTokens: media !== undefined, barrier });
     return { text, foldedSystem, ids };
   }
 
@@ -94,17 +113,25 @@ export class ChatTemplate {
     const name = this.#nameFor(options.tools);
     const marks = options.allowControlTokens
       ? undefined
-      : new ControlMarks(this.#tokenizer.controls, [messages, options.tools, options.documents]);
+      : new ControlMarks(
+          this.#tokenizer.controls,
+          [messages, options.tools, options.documents],
+          options.media?.spellings,
+        );
+    const prefix = options.media?.prefix ?? "";
     const attempt = (list: readonly TemplateMessage[], foldedSystem: boolean): Rendered => {
-      const shaped = this.#wantsParts(name) ? list.map(withParts) : list.map(withText);
-      const marked = this.#run(name, {
+      const shaped = this.#wantsParts(name)
+        ? list.map((message) => withParts(message, options.media !== undefined))
+        : list.map(withText);
+      const printed = this.#run(name, {
         ...this.#tokenizer.namedTokens,
         ...options.templateOptions,
-        messages: marks ? shaped.map((message) => ({ ...marks.mark(message), role: message.role })) : shaped,
+        messages: marks ? shaped.map((message) => markMessage(message, marks)) : shaped,
         tools: (marks ? marks.mark(options.tools) : options.tools) ?? null,
         documents: (marks ? marks.mark(options.documents) : options.documents) ?? null,
         add_generation_prompt: options.addGenerationPrompt ?? true,
       });
+      const marked = prefix + printed;
       return { text: marks ? marks.remove(marked) : marked, foldedSystem, marked, barrier: marks?.barrier };
     };
     try {
@@ -192,22 +219,43 @@ export class ChatTemplate {
 
 /** Content as one text, unless there are parts of another type. */
 function withText(message: TemplateMessage): TemplateMessage {
-  const { content } = withParts(message) as { content: TextPart[] };
-  if (content.length > 1 || content.some((part) => part.type !== "text")) return { ...message, content };
-  return { ...message, content: content[0]?.text ?? "" };
+  const { content } = message;
+  if (typeof content === "string" || content.some((part) => part.type !== "text")) return message;
+  return { ...message, content: content.map((part) => part.text).join("") };
 }
 
-/** Content as parts. Adjacent texts become one, so that no control token can be put together from two. */
-function withParts(message: TemplateMessage): TemplateMessage {
+/**
+ * Content as parts.
+ *
+ * @param apart - leave texts side by side as they are; else they become one, as they do for templates that want a text
+ */
+function withParts(message: TemplateMessage, apart: boolean): TemplateMessage {
   if (typeof message.content === "string") return { ...message, content: [{ type: "text", text: message.content }] };
+  if (apart) return message;
   const parts: TextPart[] = [];
   for (const part of message.content) {
     const last = parts.at(-1);
-    if (part.type === "text" && last?.type === "text")
-      parts[parts.length - 1] = { ...last, text: last.text + part.text };
+    if (last && part.type === "text") parts[parts.length - 1] = { ...last, text: last.text + part.text };
     else parts.push(part);
   }
   return { ...message, content: parts };
+}
+
+/** Marks a message; texts side by side are looked at as one, so that no control token can be put together from two. */
+function markMessage(message: TemplateMessage, marks: ControlMarks): TemplateMessage {
+  const { content, role, ...rest } = message;
+  const marked = { ...marks.mark(rest), role };
+  if (typeof content === "string") return { ...marked, content: marks.mark(content) };
+  const parts: TextPart[] = [];
+  for (let from = 0; from < content.length;) {
+    let to = from;
+    while (to < content.length && content[to]!.type === "text") to++;
+    const texts = marks.markAll(content.slice(from, to).map((part) => part.text));
+    for (const [index, text] of texts.entries()) parts.push({ ...marks.mark(content[from + index]!), text });
+    if (to < content.length) parts.push({ ...marks.mark(content[to]!), type: content[to]!.type });
+    from = to + 1;
+  }
+  return { ...marked, content: parts };
 }
 
 /** The messages with all system texts in front of the first user message's; `undefined` where that is impossible. */

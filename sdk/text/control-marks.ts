@@ -1,4 +1,4 @@
-import type { AddedTokenSplitter } from "./added-tokens.js";
+import { AddedTokenSplitter } from "./added-tokens.js";
 
 /**
  * Marks the spellings of control tokens inside what users wrote, so that after rendering they can be told from those that the
@@ -8,11 +8,14 @@ import type { AddedTokenSplitter } from "./added-tokens.js";
 export class ControlMarks {
   /** The character that was chosen. */
   readonly barrier: string;
-  readonly #controls: AddedTokenSplitter;
+  readonly #spellings: readonly AddedTokenSplitter[];
 
-  /** @param inputs - everything that will be marked, for the choice of the character */
-  constructor(controls: AddedTokenSplitter, inputs: readonly unknown[]) {
-    this.#controls = controls;
+  /**
+   * @param inputs - everything that will be marked, for the choice of the character
+   * @param others - further spellings to mark, which may not be those of control tokens
+   */
+  constructor(controls: AddedTokenSplitter, inputs: readonly unknown[], others: readonly string[] = []) {
+    this.#spellings = others.length > 0 ? [controls, splitterOf(others)] : [controls];
     this.barrier = unusedCharacter(JSON.stringify(inputs));
   }
 
@@ -21,31 +24,56 @@ export class ControlMarks {
     return this.#mark(value) as Value;
   }
 
+  /**
+   * Marks texts that follow each other, also where a spelling begins in one and ends in another: a template may print them
+   * without anything between.
+   */
+  markAll(texts: readonly string[]): string[] {
+    const whole = texts.join("");
+    const places = this.#places(whole);
+    let from = 0;
+    return texts.map((text) => {
+      const end = from + text.length;
+      let marked = "";
+      let done = from;
+      for (const place of places) {
+        if (place <= from || place > end) continue;
+        marked += whole.slice(done, place) + this.barrier;
+        done = place;
+      }
+      from = end;
+      return marked + whole.slice(done, end);
+    });
+  }
+
   /** Text without marks. */
   remove(text: string): string {
     return text.replaceAll(this.barrier, "");
   }
 
   #mark(value: unknown): unknown {
-    if (typeof value === "string") return this.#markText(value);
+    if (typeof value === "string") return this.markAll([value])[0];
     if (Array.isArray(value)) return value.map((entry) => this.#mark(entry));
     if (value === null || typeof value !== "object") return value;
-    return Object.fromEntries(Object.entries(value).map(([key, entry]) => [this.#markText(key), this.#mark(entry)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([key, entry]) => [this.markAll([key])[0]!, this.#mark(entry)]),
+    );
   }
 
-  /** After a mark the search goes on behind the spelling's first character: spellings may overlap. */
-  #markText(text: string): string {
-    let marked = "";
-    let done = 0;
+  /** Where marks go, in order. After a mark the search goes on behind the spelling's first character: spellings may overlap. */
+  #places(text: string): number[] {
+    const places: number[] = [];
     for (let index = 0; index < text.length; index++) {
-      const token = this.#controls.longestAt(text, index);
-      if (!token) continue;
-      const behindFirst = index + String.fromCodePoint(token.content.codePointAt(0)!).length;
-      marked += text.slice(done, behindFirst) + this.barrier;
-      done = behindFirst;
+      if (!this.#spellings.some((spellings) => spellings.longestAt(text, index) !== undefined)) continue;
+      places.push(index + String.fromCodePoint(text.codePointAt(index)!).length);
     }
-    return marked + text.slice(done);
+    return places;
   }
+}
+
+function splitterOf(spellings: readonly string[]): AddedTokenSplitter {
+  const rules = { special: true, singleWord: false, leftStrip: false, rightStrip: false, normalized: false };
+  return new AddedTokenSplitter(spellings.map((content, id) => ({ id, content, ...rules })));
 }
 
 /** Unicode's noncharacters are meant for uses like this one; text that holds them all is not text. */

@@ -11,6 +11,11 @@ export interface TemplateSource {
   file: string;
 }
 
+/** A template that is given as text. @param file - named in errors */
+export function templateOfText(text: string, file: string): TemplateSource {
+  return { templates: new Map([["default", text]]), file };
+}
+
 /**
  * Finds the chat templates of a model folder: `chat_template.jinja`, else `chat_template` in `tokenizer_config.json` (text, or a
  * list of named templates), else `chat_template.json`. `undefined` where there is none.
@@ -21,7 +26,7 @@ export async function templateOfFolder(folder: string): Promise<TemplateSource |
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new ModelError(`${jinja} cannot be read: ${(cause as Error).message}.`, { file: jinja, cause });
   });
-  if (text !== undefined) return { templates: new Map([["default", text]]), file: jinja };
+  if (text !== undefined) return templateOfText(text, jinja);
   for (const name of ["tokenizer_config.json", "chat_template.json"]) {
     const file = join(folder, name);
     const templates = namedTemplates((await readJsonObject(file))?.["chat_template"]);
