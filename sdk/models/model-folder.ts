@@ -44,7 +44,7 @@ export async function readModelFacts(source: ModelSource): Promise<ModelFacts> {
   return {
     architecture: typeof config["model_type"] === "string" ? config["model_type"] : "",
     contextLength: contextLengthOf(config),
-    eosTokenIds: [...new Set([...idsOf(generationConfig["eos_token_id"]), ...idsOf(inText(config, "eos_token_id"))])],
+    eosTokenIds: eosTokenIdsOf(config, generationConfig),
     generationConfig,
     statefulReason: "",
     notes: [],
@@ -67,7 +67,13 @@ function factsOfGguf(gguf: GgufFile): Omit<ModelFacts, "generationConfig" | "mod
   };
 }
 
-function contextLengthOf(config: Record<string, unknown>): number {
+/** Tokens that end an answer by `config.json` and `generation_config.json`. */
+export function eosTokenIdsOf(config: Record<string, unknown>, generationConfig: Record<string, unknown>): number[] {
+  return [...new Set([...idsOf(generationConfig["eos_token_id"]), ...idsOf(inText(config, "eos_token_id"))])];
+}
+
+/** Tokens that a model was made for by its `config.json`; 0 = not told. */
+export function contextLengthOf(config: Record<string, unknown>): number {
   for (const name of CONTEXT_NAMES) {
     const value = inText(config, name);
     if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return value;

@@ -1,4 +1,16 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { throwIfAborted } from "../core/abort.js";
+import { ModelError, OptionError } from "../core/errors.js";
 import type { NativeGraphFiles } from "../core/native-types.js";
+import { cachedConversion } from "./conversion-cache.js";
+import { JANUS } from "./convert/janus-checkpoint.js";
+import { problemOf } from "./file-check.js";
+import { keyOfFiles } from "./file-key.js";
+import { readJsonObject } from "./json-file.js";
+import { contextLengthOf, eosTokenIdsOf } from "./model-folder.js";
+import { modelPath } from "./model-path.js";
+import { findVisionFolder, isJanus } from "./vision-folder.js";
 
 /** A vision-language or image model, found, checked and, where it was a checkpoint, converted. */
 export interface VisionModelSource {
@@ -31,7 +43,7 @@ export interface VisionModelSource {
 export interface ResolveVisionOptions {
   /** How a checkpoint's matrices are stored. Defaults to `f16`. */
   weights?: "f16" | "int8" | "int4" | undefined;
-  /** Values that share a scale in int4. */
+  /** Values that share a scale in `int4`. Defaults to 64. */
   groupSize?: number | undefined;
   /** Keeps conversions; empty = a temporary folder, removed when the process ends. */
   cacheFolder: string;
@@ -52,5 +64,103 @@ export interface ResolveVisionOptions {
  * @throws the signal's reason
  */
 export async function resolveVisionModel(model: unknown, options: ResolveVisionOptions): Promise<VisionModelSource> {
-  throw new Error(`${String(model)}: not there yet ${options.cacheFolder}`);
+  const { weights, groupSize, needs = [], signal } = options;
+  throwIfAborted(signal);
+  const { format, folder: given } = await findVisionFolder(model);
+  let folder = given;
+  if (format === "safetensors") {
+    const checkpoint = { architecture: JANUS.name, format, folder: given } as const;
+    const plan = { format: weights ?? "f16", ...(weights === "int4" && groupSize !== undefined && { groupSize }) };
+    folder = await cachedConversion({ checkpoint, plan }, await JANUS.files(checkpoint), options);
+  } else if (weights !== undefined || groupSize !== undefined) {
+    throw fixedWeights(given, weights, groupSize);
+  }
+  const problems = await requireParts(folder, needs, format);
+  throwIfAborted(signal);
+  const read = async (name: string): Promise<Record<string, unknown>> => (await readJsonObject(join(folder, name))) ?? {};
+  const [config, generationConfig] = [await read("config.json"), await read("generation_config.json")];
+  const files = await graphFiles(folder, problems);
+  return {
+    ...{ path: modelPath(model), folder, format, config, generationConfig },
+    family: familyOf(config, join(folder, "config.json")),
+    preprocessorConfig: await read("preprocessor_config.json"),
+    processorConfig: await read("processor_config.json"),
+    contextLength: contextLengthOf(config),
+    eosTokenIds: eosTokenIdsOf(config, generationConfig),
+    has: (name) => files.has(name),
+    graph(name) {
+      const found = files.get(name);
+      if (found) return found;
+      const lost = [`${name}.xml`, `${name}.bin`].find((file) => problems.has(file)) ?? `${name}.xml`;
+      throw incomplete(folder, [{ file: lost, problem: problems.get(lost) ?? "missing" }], format);
+    },
+  };
+}
+
+function fixedWeights(folder: string, weights: unknown, groupSize: unknown): OptionError {
+  const path = weights !== undefined ? "weights" : "groupSize";
+  return new OptionError(
+    `${path} must be left out for ${folder}: it is OpenVINO IR, which is used as it is. ` +
+      "To choose the format, pass the checkpoint it was made from.",
+    { path, expected: "nothing, for a model in OpenVINO IR", received: weights ?? groupSize },
+  );
+}
+
+function familyOf(config: Record<string, unknown>, file: string): string {
+  if (isJanus(config)) return "janus";
+  const type = config["model_type"];
+  if (typeof type === "string" && type !== "") return type;
+  throw new ModelError(`${file} does not tell the kind of model ("model_type"). Fetch the file again.`, { file });
+}
+
+/** What is wrong with the graphs of a folder, by file. @throws ModelError if something that is needed is not there */
+async function requireParts(
+  folder: string,
+  needs: readonly string[],
+  format: VisionModelSource["format"],
+): Promise<Map<string, string>> {
+  const problems = new Map<string, string>();
+  for (const name of new Set([...(await graphNames(folder)), ...needs])) {
+    for (const file of [`${name}.xml`, `${name}.bin`]) {
+      const problem = await problemOf(join(folder, file));
+      if (problem !== undefined) problems.set(file, problem);
+    }
+  }
+  const needed = needs.flatMap((name) => [`${name}.xml`, `${name}.bin`]);
+  const missing = needed.flatMap((file) => (problems.has(file) ? [{ file, problem: problems.get(file)! }] : []));
+  for (const file of ["config.json", "tokenizer.json"]) {
+    const problem = await problemOf(join(folder, file));
+    if (problem !== undefined) missing.push({ file, problem });
+  }
+  if (missing.length > 0) throw incomplete(folder, missing, format);
+  return problems;
+}
+
+function incomplete(
+  folder: string,
+  missing: { file: string; problem: string }[],
+  format: VisionModelSource["format"],
+): ModelError {
+  const list = missing.map(({ file, problem }) => `${file} (${problem})`).join(", ");
+  const remedy =
+    format === "openvino"
+      ? "Copy the whole folder as it was exported or converted, links included"
+      : "Remove the folder, so that the checkpoint is converted anew";
+  return new ModelError(`The model folder ${folder} is not complete: ${list}. ${remedy}.`, { file: join(folder, missing[0]!.file) });
+}
+
+/** Graphs of which the folder has at least one of the two files. */
+async function graphNames(folder: string): Promise<string[]> {
+  const names = (await readdir(folder)).filter((name) => /^openvino_\w+\.(xml|bin)$/.test(name));
+  return [...new Set(names.map((name) => name.slice(0, -".xml".length)))].sort();
+}
+
+async function graphFiles(folder: string, problems: ReadonlyMap<string, string>): Promise<Map<string, NativeGraphFiles>> {
+  const files = new Map<string, NativeGraphFiles>();
+  for (const name of await graphNames(folder)) {
+    if (problems.has(`${name}.xml`) || problems.has(`${name}.bin`)) continue;
+    const [xml, bin] = [join(folder, `${name}.xml`), join(folder, `${name}.bin`)];
+    files.set(name, { xml, bin, modelKey: await keyOfFiles([xml, bin]) });
+  }
+  return files;
 }

@@ -1,8 +1,8 @@
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
-import { ModelError } from "../../core/errors.js";
-import { problemOf } from "../file-check.js";
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { UnsupportedError } from "../../core/errors.js";
 import { readJsonObject } from "../json-file.js";
+import type { Architecture, Checkpoint } from "./architecture.js";
 import { generationEmbeddings, generationHead } from "./architectures/janus-generation.js";
 import { readJanusShape, type JanusShape } from "./architectures/janus-shape.js";
 import { llamaDecoder } from "./architectures/llama-decoder.js";
@@ -10,6 +10,7 @@ import { siglipGraph } from "./architectures/siglip.js";
 import { embeddingGraph, headGraph } from "./architectures/token-graphs.js";
 import { vqDecoder } from "./architectures/vq-decoder.js";
 import { vqEncoder } from "./architectures/vq-encoder.js";
+import { existing, requireFiles } from "./checkpoint-files.js";
 import type { PreparedConversion } from "./conversion.js";
 import type { Graph } from "./graph.js";
 import { hasOriginalNames, OriginalJanusSource } from "./janus-original.js";
@@ -17,44 +18,39 @@ import { findSafetensors, SafetensorsSource } from "./safetensors.js";
 import type { TensorSource } from "./tensor-source.js";
 import type { WeightPlan } from "./weights.js";
 
-/** Files beside the weights that a conversion needs. */
-const NEEDED = ["config.json", "tokenizer.json"];
+/** Janus, from Hugging Face folders with safetensors in transformers' layout or in the original one. */
+export const JANUS: Architecture = {
+  name: "janus",
+  modelTypes: ["janus", "multi_modality"],
+  async files({ folder }) {
+    await refusePickled(folder);
+    return [...(await findSafetensors(folder)).paths, ...(await existing(folder, KEPT))];
+  },
+  prepare: prepareJanus,
+};
 
-/** Files that are taken over as they are where the checkpoint has them. */
+/** Taken over as they are where the checkpoint has them. */
 const KEPT = [
-  ...NEEDED,
-  ...["generation_config.json", "preprocessor_config.json", "processor_config.json"],
-  ...["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"],
+  ...["config.json", "generation_config.json", "preprocessor_config.json", "processor_config.json"],
+  ...["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"],
   ...["chat_template.jinja", "chat_template.json"],
 ];
 
-/** All files that a conversion of a Janus checkpoint is made of. @throws ModelError naming what is missing */
-export async function janusFiles(folder: string): Promise<string[]> {
-  const { paths } = await findSafetensors(folder);
-  return [...paths, ...(await keptFiles(folder)).values()];
-}
-
 /**
- * Checks a Janus checkpoint, in transformers' layout or in the original one, and describes its conversion into the files that
- * the OpenVINO notebook makes, and an encoder of pictures (`openvino_gen_encoder_model`) besides. The caller closes `source`.
- *
- * The plan is for the language model. Where it says 4 bits, all other matrices have 8; convolutions are f16 in every plan.
- *
- * @throws ModelError naming what is missing, damaged, or does not fit together
- * @throws UnsupportedError for weights and variants that cannot be converted
+ * The files that the OpenVINO notebook makes, and an encoder of pictures (`openvino_gen_encoder_model`) besides. The plan is
+ * for the language model: where it says 4 bits, all other matrices have 8. Convolutions are f16 in every plan.
  */
-export async function prepareJanus(folder: string, plan: WeightPlan): Promise<PreparedConversion> {
-  await requireSmallFiles(folder);
+async function prepareJanus({ folder }: Checkpoint, plan: WeightPlan): Promise<PreparedConversion> {
+  await refusePickled(folder);
+  await requireFiles(folder, ["config.json", "tokenizer.json"], "Fetch them from the same repository");
   const configFile = join(folder, "config.json");
   const shape = readJanusShape((await readJsonObject(configFile)) ?? {}, configFile);
   const opened = await SafetensorsSource.open(folder);
   try {
     const source = hasOriginalNames(opened) ? new OriginalJanusSource(opened) : opened;
-    return {
-      ...{ architecture: "janus", weights: plan.format, json: new Map(), source },
-      graphs: janusGraphs(source, shape, plan),
-      copies: await keptFiles(folder),
-    };
+    const copies = new Map((await existing(folder, KEPT)).map((path) => [basename(path), path]));
+    const graphs = janusGraphs(source, shape, plan);
+    return { architecture: "janus", plan, graphs, json: new Map(), copies, source };
   } catch (error) {
     await opened.close();
     throw error;
@@ -86,27 +82,20 @@ export function janusGraphs(source: TensorSource, shape: JanusShape, plan: Weigh
   ]);
 }
 
-async function requireSmallFiles(folder: string): Promise<void> {
-  const problems: string[] = [];
-  let first = "";
-  for (const name of NEEDED) {
-    const problem = await problemOf(join(folder, name));
-    if (!problem) continue;
-    problems.push(`${name} (${problem})`);
-    first ||= join(folder, name);
-  }
-  if (problems.length === 0) return;
-  throw new ModelError(
-    `The Janus checkpoint ${folder} is not complete: ${problems.join(", ")}. Fetch the files from the same repository.`,
-    { file: first },
+/** The repositories of deepseek-ai hold pickled weights only, and those for browsers ONNX graphs. */
+async function refusePickled(folder: string): Promise<void> {
+  const names = await readdir(folder);
+  if (names.some((name) => /\.safetensors(\.index\.json)?$/.test(name))) return;
+  const pickled = names.find((name) => /^pytorch_model.*\.bin|\.(pt|pth|ckpt)$/.test(name));
+  const onnx = names.find((name) => name === "onnx" || name.endsWith(".onnx"));
+  if (pickled === undefined && onnx === undefined) return;
+  const problem =
+    pickled === undefined
+      ? `${join(folder, onnx!)} holds ONNX graphs, which are not read`
+      : `${join(folder, pickled)} holds PyTorch weights, which are not read: they may run any program when loaded`;
+  throw new UnsupportedError(
+    `${problem}. Take deepseek-community's repository of the same model (for example deepseek-community/Janus-Pro-1B), ` +
+      "which has safetensors.",
+    { subject: pickled === undefined ? "ONNX weights" : "PyTorch weights" },
   );
-}
-
-async function keptFiles(folder: string): Promise<Map<string, string>> {
-  const kept = new Map<string, string>();
-  for (const name of KEPT) {
-    const path = join(folder, name);
-    if (await stat(path).catch(() => undefined)) kept.set(name, path);
-  }
-  return kept;
 }
