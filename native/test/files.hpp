@@ -51,8 +51,8 @@ inline void write_file(const std::string& path, const std::string& bytes) {
 }
 
 /// Fixtures of the repository, found from this source file.
-inline std::string fixture(const std::string& name) {
-    return (std::filesystem::path(__FILE__).parent_path() / ".." / ".." / "test" / "fixtures" / "llm" / name).lexically_normal().string();
+inline std::string fixture(const std::string& name, const std::string& family = "llm") {
+    return (std::filesystem::path(__FILE__).parent_path() / ".." / ".." / "test" / "fixtures" / family / name).lexically_normal().string();
 }
 
 }  // namespace pergola::test

@@ -35,13 +35,33 @@ ov::Tensor rows(size_t count, float value) {
     return tensor;
 }
 
+GraphOptions graph_options(const std::string& xml, const std::string& bin, const std::string& device = "CPU", ov::AnyMap properties = {}) {
+    GraphOptions options;
+    options.files.xml = xml;
+    options.files.bin = bin;
+    options.device = device;
+    options.properties = std::move(properties);
+    return options;
+}
+
+std::unique_ptr<Graph> open(const SumModel& model, const std::string& device, ov::AnyMap properties = {}) {
+    return std::make_unique<Graph>(graph_options(model.xml(), model.bin(), device, std::move(properties)), LoadControl());
+}
+
+std::map<std::string, ov::Tensor> infer(Graph& graph, const std::vector<NamedTensor>& inputs) {
+    const Graph::Stop never{false};
+    std::map<std::string, ov::Tensor> result;
+    for (const auto& [name, tensor] : graph.infer(inputs, never)) result[name] = tensor;
+    return result;
+}
+
 }  // namespace
 
 TEST(graph, "tensors go in and come out by name, of any size the graph takes") {
     const SumModel model;
-    Graph graph(model.xml(), model.bin(), "CPU", {});
+    Graph graph(graph_options(model.xml(), model.bin()), LoadControl());
     for (size_t count : {1u, 5u, 2u}) {
-        const auto outputs = graph.infer({{"left", rows(count, 3)}, {"right", rows(count, 0.5f)}});
+        const auto outputs = infer(graph, {{"left", rows(count, 3)}, {"right", rows(count, 0.5f)}});
         REQUIRE_EQ(outputs.size(), 1u);
         const ov::Tensor& sum = outputs.at("sum");
         CHECK_EQ(sum.get_shape(), (ov::Shape{count, 3}));
@@ -51,36 +71,36 @@ TEST(graph, "tensors go in and come out by name, of any size the graph takes") {
 
 TEST(graph, "outputs are the caller's own") {
     const SumModel model;
-    Graph graph(model.xml(), model.bin(), "CPU", {});
-    const auto first = graph.infer({{"left", rows(1, 1)}, {"right", rows(1, 0)}});
-    graph.infer({{"left", rows(1, 9)}, {"right", rows(1, 9)}});
+    Graph graph(graph_options(model.xml(), model.bin()), LoadControl());
+    const auto first = infer(graph, {{"left", rows(1, 1)}, {"right", rows(1, 0)}});
+    infer(graph, {{"left", rows(1, 9)}, {"right", rows(1, 9)}});
     CHECK_EQ(first.at("sum").data<float>()[0], 2.f);
 }
 
 TEST(graph, "missing, unknown and misshapen inputs are option errors, and the graph goes on") {
     const SumModel model;
-    Graph graph(model.xml(), model.bin(), "CPU", {});
-    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Option, graph.infer({{"left", rows(1, 1)}})).subject, std::string("right"));
-    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Option, graph.infer({{"left", rows(1, 1)}, {"right", rows(1, 1)}, {"middle", rows(1, 1)}})).subject,
+    Graph graph(graph_options(model.xml(), model.bin()), LoadControl());
+    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Option, infer(graph, {{"left", rows(1, 1)}})).subject, std::string("right"));
+    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Option, infer(graph, {{"left", rows(1, 1)}, {"right", rows(1, 1)}, {"middle", rows(1, 1)}})).subject,
              std::string("middle"));
-    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Option, graph.infer({{"left", ov::Tensor(ov::element::f32, {1, 4})}, {"right", rows(1, 1)}})).subject,
+    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Option, infer(graph, {{"left", ov::Tensor(ov::element::f32, {1, 4})}, {"right", rows(1, 1)}})).subject,
              std::string("left"));
-    CHECK_ENGINE_ERROR(ErrorCode::Option, graph.infer({{"left", ov::Tensor(ov::element::i64, {1, 3})}, {"right", rows(1, 1)}}));
-    CHECK_ENGINE_ERROR(ErrorCode::Native, graph.infer({{"left", rows(2, 1)}, {"right", rows(3, 1)}}));
-    CHECK_EQ(graph.infer({{"left", rows(1, 1)}, {"right", rows(1, 1)}}).at("sum").data<float>()[0], 3.f);
+    CHECK_ENGINE_ERROR(ErrorCode::Option, infer(graph, {{"", rows(1, 1)}, {"", rows(1, 1)}, {"", rows(1, 1)}}));
+    CHECK_ENGINE_ERROR(ErrorCode::Native, infer(graph, {{"left", rows(2, 1)}, {"right", rows(3, 1)}}));
+    CHECK_EQ(infer(graph, {{"left", rows(1, 1)}, {"right", rows(1, 1)}}).at("sum").data<float>()[0], 3.f);
 }
 
 TEST(graph, "several threads may use one graph, and several graphs one file") {
     const SumModel model;
-    Graph first(model.xml(), model.bin(), "CPU", {});
-    Graph second(model.xml(), model.bin(), "CPU", {});
+    Graph first(graph_options(model.xml(), model.bin()), LoadControl());
+    Graph second(graph_options(model.xml(), model.bin()), LoadControl());
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
         threads.emplace_back([&, t] {
             Graph& graph = t % 2 ? first : second;
             for (int i = 0; i < 50; ++i) {
                 const auto left = static_cast<float>(t * 100 + i);
-                const auto outputs = graph.infer({{"left", rows(2, left)}, {"right", rows(2, 1)}});
+                const auto outputs = infer(graph, {{"left", rows(2, left)}, {"right", rows(2, 1)}});
                 CHECK_EQ(outputs.at("sum").data<float>()[5], left * 2 + 1);
             }
         });
@@ -89,11 +109,11 @@ TEST(graph, "several threads may use one graph, and several graphs one file") {
 
 TEST(graph, "files and devices that cannot be used are typed errors") {
     const SumModel model;
-    CHECK_ENGINE_ERROR(ErrorCode::Device, Graph(model.xml(), model.bin(), "TPU", {}));
-    CHECK_ENGINE_ERROR(ErrorCode::Device, Graph(model.xml(), model.bin(), "CPU", {{"NO_SUCH_PROPERTY", "1"}}));
-    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Model, Graph("/nowhere/a.xml", "/nowhere/a.bin", "CPU", {})).file, std::string("/nowhere/a.xml"));
+    CHECK_ENGINE_ERROR(ErrorCode::Device, open(model, "TPU"));
+    CHECK_ENGINE_ERROR(ErrorCode::Device, open(model, "CPU", {{"NO_SUCH_PROPERTY", "1"}}));
+    CHECK_EQ(CHECK_ENGINE_ERROR(ErrorCode::Model, Graph(graph_options("/nowhere/a.xml", "/nowhere/a.bin"), LoadControl())).file, std::string("/nowhere/a.xml"));
     write_file(model.folder.file("bad.xml"), "<net");
-    CHECK_ENGINE_ERROR(ErrorCode::Model, Graph(model.folder.file("bad.xml"), model.bin(), "CPU", {}));
+    CHECK_ENGINE_ERROR(ErrorCode::Model, Graph(graph_options(model.folder.file("bad.xml"), model.bin()), LoadControl()));
 }
 
 }  // namespace pergola::test

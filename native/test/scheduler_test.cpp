@@ -18,9 +18,9 @@ public:
 
     explicit FakeRunner(size_t capacity, size_t slots = 1000) : capacity_(capacity), slots_(slots) {}
 
-    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens) override {
+    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool) override {
         CHECK(held_.count(sequence) == 0);
-        CHECK(has_slot());
+        CHECK(free_slots() > 0);
         const size_t cached = std::min(cached_prefix, tokens.size() - 1);
         held_[sequence] = 0;
         computed_[sequence] = cached;
@@ -40,7 +40,7 @@ public:
         computed_.erase(sequence);
     }
     void clear_cache() override {}
-    bool has_slot() const override { return held_.size() < slots_; }
+    size_t free_slots() const override { return slots_ - held_.size(); }
     std::vector<float*> run(const std::vector<Chunk>& chunks) override {
         std::map<uint64_t, int> seen;
         for (const Chunk& chunk : chunks) {
@@ -53,7 +53,6 @@ public:
         return {};
     }
     void interrupt() override {}
-    size_t vocab_size() const override { return 100; }
     size_t capacity_tokens() const override { return capacity_ * kBlock; }
     KvUsage usage() const override { return {capacity_, used(), 0, 0}; }
 

@@ -162,6 +162,7 @@ export interface NativeSampling {
 export interface NativePromptRows {
   /** Index of the first placeholder in `promptIds`. */
   start: number;
+  count: number;
   /** `[count, hiddenSize]`; copied at once. */
   rows: Float32Array;
   /** Identity of the content, at least 16 hexadecimal digits: equal keys mean equal rows (prefix caching relies on it). */

@@ -6,13 +6,15 @@
 #include "environment.hpp"
 #include "errors.hpp"
 #include "generator_binding.hpp"
+#include "graph_binding.hpp"
+#include "image_binding.hpp"
 #include "log_mel_binding.hpp"
 #include "transcriber_binding.hpp"
 
 namespace pergola {
 namespace {
 
-constexpr int kAbi = 2;  // NATIVE_ABI of native-types.ts
+constexpr int kAbi = 3;  // NATIVE_ABI of native-types.ts
 
 Napi::Value set_event_handler(const Napi::CallbackInfo& info) {
     if (info.Length() < 1 || !info[0].IsFunction()) throw Napi::TypeError::New(info.Env(), "handler must be a function");
@@ -66,6 +68,7 @@ Napi::Value abort_load(const Napi::CallbackInfo& info) {
 Napi::Object init(Napi::Env env, Napi::Object exports) {
     env.SetInstanceData(new Environment(env));
     GeneratorBinding::define(env);
+    GraphBinding::define(env);
     LogMelBinding::define(env);
     TranscriberBinding::define(env);
     Napi::Object about = Napi::Object::New(env);
@@ -78,6 +81,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("systemInfo", Napi::Function::New(env, system_info));
     exports.Set("openGenerator", Napi::Function::New(env, GeneratorBinding::open));
     exports.Set("openTranscriber", Napi::Function::New(env, TranscriberBinding::open));
+    exports.Set("openGraph", Napi::Function::New(env, GraphBinding::open));
+    exports.Set("resizeImage", Napi::Function::New(env, resize_image_async));
     exports.Set("createLogMel", Napi::Function::New(env, LogMelBinding::create));
     exports.Set("abortLoad", Napi::Function::New(env, abort_load));
     return exports;

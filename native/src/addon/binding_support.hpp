@@ -52,6 +52,27 @@ inline double begin_load(Environment& environment, const std::shared_ptr<LoadCon
     return load;
 }
 
+/// `{ load, promise }` of an object that `make(control)` opens on a thread of its own; `Binding` wraps it.
+template <typename Binding, typename Made, typename Make>
+Napi::Value begin_open(Napi::Env env, Make make) {
+    Environment& environment = Environment::of(env);
+    auto control = std::make_shared<LoadControl>();
+    const double load = begin_load(environment, control);
+    Environment* target = &environment;
+    auto deferred = std::make_shared<Napi::Promise::Deferred>(env);
+    auto made = std::make_shared<std::shared_ptr<Made>>();
+    environment.run([make, control, made] { *made = make(*control); },
+                    [target, load, deferred, made](Napi::Env js, std::exception_ptr error) {
+                        target->remove_load(load);
+                        if (error) deferred->Reject(to_js_error(js, error).Value());
+                        else deferred->Resolve(constructor_of<Binding>(js).New({Napi::External<std::shared_ptr<Made>>::New(js, made.get())}));
+                    });
+    Napi::Object result = Napi::Object::New(env);
+    result.Set("load", load);
+    result.Set("promise", deferred->Promise());
+    return result;
+}
+
 /// A promise of what `work` computes on a thread of its own; `convert(env, value)` makes the JavaScript value. `keep`: an object that
 /// is not garbage collected before.
 template <typename Work, typename Convert>

@@ -1,6 +1,7 @@
 #include "convert.hpp"
 
 #include "js_values.hpp"
+#include "tensors.hpp"
 
 namespace pergola {
 namespace {
@@ -36,6 +37,32 @@ SamplingOptions read_sampling(const Napi::Object& from) {
     return result;
 }
 
+std::vector<int64_t> ids_of(const Napi::Object& from, const char* key) {
+    const Napi::Value value = from.Get(key);
+    if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_int32_array)
+        throw Napi::TypeError::New(from.Env(), std::string(key) + " must be an Int32Array");
+    const auto ids = value.As<Napi::Int32Array>();
+    return std::vector<int64_t>(ids.Data(), ids.Data() + ids.ElementLength());
+}
+
+void read_rows(const Napi::Value& value, RequestInput& result) {
+    if (!value.IsArray()) return;
+    const Napi::Array list = value.As<Napi::Array>();
+    for (uint32_t i = 0; i < list.Length(); ++i) {
+        const Napi::Object entry = list.Get(i).ToObject();
+        const Napi::Value rows = entry.Get("rows");
+        if (!rows.IsTypedArray() || rows.As<Napi::TypedArray>().TypedArrayType() != napi_float32_array)
+            throw Napi::TypeError::New(value.Env(), "rows must be a Float32Array");
+        const auto values = rows.As<Napi::Float32Array>();
+        PromptRowsInput input;
+        input.rows.start = static_cast<size_t>(number(entry, "start"));
+        input.rows.count = static_cast<size_t>(number(entry, "count"));
+        input.rows.values.assign(values.Data(), values.Data() + values.ElementLength());
+        input.key = text(entry, "key");
+        result.rows.push_back(std::move(input));
+    }
+}
+
 }  // namespace
 
 GeneratorOptions read_generator_options(const Napi::Object& from) {
@@ -55,6 +82,9 @@ GeneratorOptions read_generator_options(const Napi::Object& from) {
     model.kv_precision = text(cache, "precision");
     model.cache_dir = text(from, "cacheDir");
     model.model_key = text(from, "modelKey");
+    result.embeddings = read_graph_files(object(from, "embeddings"));
+    result.generated_embeddings = read_graph_files(object(from, "generatedEmbeddings"));
+    result.head = read_graph_files(object(from, "head"));
     result.kv.bytes = static_cast<uint64_t>(number(cache, "bytes"));
     result.kv.tokens = static_cast<uint64_t>(number(cache, "tokens"));
     result.kv.context_length = static_cast<uint64_t>(number(from, "contextLength"));
@@ -67,12 +97,19 @@ GeneratorOptions read_generator_options(const Napi::Object& from) {
 
 RequestInput read_request(const Napi::Object& from) {
     RequestInput result;
-    const Napi::Value prompt = from.Get("promptIds");
-    if (!prompt.IsTypedArray() || prompt.As<Napi::TypedArray>().TypedArrayType() != napi_int32_array)
-        throw Napi::TypeError::New(from.Env(), "promptIds must be an Int32Array");
-    const auto ids = prompt.As<Napi::Int32Array>();
-    if (ids.ElementLength() == 0) throw Napi::TypeError::New(from.Env(), "promptIds is empty");
-    result.prompt.assign(ids.Data(), ids.Data() + ids.ElementLength());
+    result.prompt = ids_of(from, "promptIds");
+    if (result.prompt.empty()) throw Napi::TypeError::New(from.Env(), "promptIds is empty");
+    read_rows(from.Get("promptRows"), result);
+    if (const Napi::Value positions = from.Get("positions"); positions.IsObject()) {
+        const auto object = positions.As<Napi::Object>();
+        result.position_axes = static_cast<size_t>(number(object, "axes", 1));
+        result.positions = ids_of(object, "values");
+        result.position_delta = static_cast<int64_t>(number(object, "delta"));
+    }
+    if (const Napi::Value guidance = from.Get("guidance"); guidance.IsObject()) {
+        result.guidance_prompt = ids_of(guidance.As<Napi::Object>(), "promptIds");
+        result.guidance_scale = static_cast<float>(number(guidance.As<Napi::Object>(), "scale", 1));
+    }
     result.max_new_tokens = static_cast<uint64_t>(number(from, "maxNewTokens", 1));
     result.min_new_tokens = static_cast<uint64_t>(number(from, "minNewTokens"));
     const Napi::Value stops = from.Get("stopTokenIds");
@@ -89,6 +126,7 @@ Napi::Object to_js(Napi::Env env, const GeneratorInfo& info) {
     result.Set("attention", info.paged ? "paged" : "stateful");
     result.Set("device", info.device);
     result.Set("vocabSize", static_cast<double>(info.vocab_size));
+    result.Set("hiddenSize", static_cast<double>(info.hidden_size));
     result.Set("blockSize", static_cast<double>(info.block_size));
     result.Set("kvPrecision", info.kv_precision);
     result.Set("kvBytesPerToken", static_cast<double>(info.kv_bytes_per_token));

@@ -18,30 +18,11 @@ Napi::Function GeneratorBinding::define(Napi::Env env) {
 Napi::Value GeneratorBinding::open(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (info.Length() < 1 || !info[0].IsObject()) throw Napi::TypeError::New(env, "options must be an object");
-    Environment& environment = Environment::of(env);
     const GeneratorOptions options = read_generator_options(info[0].As<Napi::Object>());
-    auto control = std::make_shared<LoadControl>();
-    const double load = begin_load(environment, control);
-    auto mailbox = environment.mailbox();
-    Environment* target = &environment;
-    auto deferred = std::make_shared<Napi::Promise::Deferred>(env);
-    auto made = std::make_shared<std::shared_ptr<Generator>>();
-    environment.run(
-        [options, control, mailbox, made] {
-            *made = std::make_shared<Generator>(options, *control, [mailbox](std::vector<Event>&& events) { mailbox->post(std::move(events)); });
-        },
-        [target, load, deferred, made](Napi::Env js, std::exception_ptr error) {
-            target->remove_load(load);
-            if (error) {
-                deferred->Reject(to_js_error(js, error).Value());
-                return;
-            }
-            deferred->Resolve(constructor_of<GeneratorBinding>(js).New({Napi::External<std::shared_ptr<Generator>>::New(js, made.get())}));
-        });
-    Napi::Object result = Napi::Object::New(env);
-    result.Set("load", load);
-    result.Set("promise", deferred->Promise());
-    return result;
+    auto mailbox = Environment::of(env).mailbox();
+    return begin_open<GeneratorBinding, Generator>(env, [options, mailbox](const LoadControl& control) {
+        return std::make_shared<Generator>(options, control, [mailbox](std::vector<Event>&& events) { mailbox->post(std::move(events)); });
+    });
 }
 
 GeneratorBinding::GeneratorBinding(const Napi::CallbackInfo& info) : ObjectWrap(info), environment_(&Environment::of(info.Env())) {

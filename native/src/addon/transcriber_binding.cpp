@@ -20,27 +20,8 @@ Napi::Function TranscriberBinding::define(Napi::Env env) {
 Napi::Value TranscriberBinding::open(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     if (info.Length() < 1 || !info[0].IsObject()) throw Napi::TypeError::New(env, "options must be an object");
-    Environment& environment = Environment::of(env);
     const TranscriberOptions options = read_transcriber_options(info[0].As<Napi::Object>());
-    auto control = std::make_shared<LoadControl>();
-    const double load = begin_load(environment, control);
-    Environment* target = &environment;
-    auto deferred = std::make_shared<Napi::Promise::Deferred>(env);
-    auto made = std::make_shared<std::shared_ptr<Transcriber>>();
-    environment.run([options, control, made] { *made = std::make_shared<Transcriber>(options, *control); },
-                    [target, load, deferred, made](Napi::Env js, std::exception_ptr error) {
-                        target->remove_load(load);
-                        if (error) {
-                            deferred->Reject(to_js_error(js, error).Value());
-                            return;
-                        }
-                        deferred->Resolve(
-                            constructor_of<TranscriberBinding>(js).New({Napi::External<std::shared_ptr<Transcriber>>::New(js, made.get())}));
-                    });
-    Napi::Object result = Napi::Object::New(env);
-    result.Set("load", load);
-    result.Set("promise", deferred->Promise());
-    return result;
+    return begin_open<TranscriberBinding, Transcriber>(env, [options](const LoadControl& control) { return std::make_shared<Transcriber>(options, control); });
 }
 
 TranscriberBinding::TranscriberBinding(const Napi::CallbackInfo& info) : ObjectWrap(info), environment_(&Environment::of(info.Env())) {

@@ -8,15 +8,15 @@ namespace pergola {
 namespace {
 
 /// Hands out runners with their facts filled in.
-std::unique_ptr<KvRunner> make_runner(const std::shared_ptr<LanguageModel>& model, const KvLimits& limits, GeneratorInfo& info) {
+std::unique_ptr<KvRunner> make_runner(const std::shared_ptr<LanguageModel>& model, const KvLimits& limits, RowAssembler* rows, GeneratorInfo& info) {
     if (model->paged) {
-        auto runner = std::make_unique<PagedRunner>(model, limits);
+        auto runner = std::make_unique<PagedRunner>(model, limits, rows);
         info.block_size = runner->block_size();
         info.kv_bytes_per_token = runner->bytes_per_token();
         info.kv_precision = runner->kv_precision();
         return runner;
     }
-    auto runner = std::make_unique<StatefulRunner>(model, limits);
+    auto runner = std::make_unique<StatefulRunner>(model, limits, rows);
     info.kv_bytes_per_token = runner->bytes_per_token();
     info.kv_precision = model->kv_precision;
     return runner;
@@ -28,12 +28,12 @@ Generator::Generator(const GeneratorOptions& options, const LoadControl& control
     model_ = open_language_model(options.model, control, info_.shared);
     info_.paged = model_->paged;
     info_.device = model_->device;
-    info_.vocab_size = model_->vocab_size;
     info_.from_cache = model_->from_cache;
     info_.fallback_reason = model_->fallback_reason;
     info_.timings = model_->timings;
     try {
-        runner_ = make_runner(model_, options.kv, info_);
+        open_parts(options, control);
+        runner_ = make_runner(model_, options.kv, rows_.get(), info_);
     } catch (const EngineError&) {
         throw;
     } catch (const std::exception& error) {
@@ -58,17 +58,61 @@ Generator::Generator(const GeneratorOptions& options, const LoadControl& control
 
 Generator::~Generator() { close(); }
 
+/// Embeddings and head, where they are graphs of their own.
+void Generator::open_parts(const GeneratorOptions& options, const LoadControl& control) {
+    const std::string& file = options.model.source.main_file();
+    const auto open = [&](const GraphFiles& files) {
+        GraphOptions graph;
+        graph.files = files;
+        graph.device = options.model.device;
+        graph.properties = options.model.properties;
+        graph.cache_dir = options.model.cache_dir;
+        bool shared = false;
+        return open_graph(graph, control, shared);
+    };
+    if (model_->takes_rows) {
+        if (!options.embeddings.given()) throw EngineError::model(file, file + " takes embedding rows (inputs_embeds), but there is no graph that makes them of token ids");
+        rows_ = std::make_unique<RowAssembler>(open(options.embeddings), options.generated_embeddings.given() ? open(options.generated_embeddings) : nullptr);
+        info_.hidden_size = rows_->width();
+    }
+    info_.vocab_size = model_->output_width;
+    if (model_->gives_hidden) {
+        if (!options.head.given()) throw EngineError::model(file, file + " gives hidden states, but there is no graph that makes logits of them");
+        head_ = std::make_unique<RowGraph>(open(options.head), model_->output_width);
+        info_.vocab_size = head_->width();
+    }
+}
+
+std::vector<float*> Generator::infer(const std::vector<Chunk>& chunks) {
+    auto rows = runner_->run(chunks);
+    if (!head_ || rows.empty()) return rows;
+    const size_t width = model_->output_width;
+    const float* first = rows.front();
+    for (size_t i = 1; i < rows.size(); ++i)
+        if (rows[i] != first + i * width) first = nullptr;
+    if (!first) {
+        hidden_.resize(rows.size() * width);
+        for (size_t i = 0; i < rows.size(); ++i) std::copy_n(rows[i], width, hidden_.data() + i * width);
+        first = hidden_.data();
+    }
+    float* logits = head_->apply(first, rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = logits + i * head_->width();
+    return rows;
+}
+
 void Generator::warm_up() {
     // Kernels are made at the first inference of each kind; the ids do not matter, so the prefix cache is not touched.
     constexpr size_t kPrompt = 16;
     constexpr size_t kSteps = 3;
     if (info_.max_request_tokens < kPrompt + kSteps) return;
     const std::vector<int64_t> ids(kPrompt + kSteps, 0);
-    runner_->attach(0, ids);
+    SequenceInput input;
+    input.prompt_size = kPrompt;
+    runner_->attach(0, ids, false);
     if (runner_->reserve(0, ids.size())) {
         try {
-            runner_->run({{0, ids.data(), kPrompt, 0, true}});
-            for (size_t i = 0; i < kSteps; ++i) runner_->run({{0, ids.data() + kPrompt + i, 1, kPrompt + i, true}});
+            infer({{0, ids.data(), kPrompt, 0, true, &input}});
+            for (size_t i = 0; i < kSteps; ++i) infer({{0, ids.data() + kPrompt + i, 1, kPrompt + i, true, &input}});
         } catch (const std::exception& error) {
             runner_->release(0);
             throw EngineError(ErrorCode::Native, "the first inference on " + info_.device + " failed: " + runtime_reason(error.what()));
@@ -78,23 +122,40 @@ void Generator::warm_up() {
     runner_->clear_cache();
 }
 
-void Generator::submit(uint64_t id, RequestInput input) {
+void Generator::check(const RequestInput& input) const {
+    const auto refuse = [](const char* subject, const std::string& message) {
+        EngineError error(ErrorCode::Option, message);
+        error.subject = subject;
+        throw error;
+    };
     if (input.prompt.size() + 1 > info_.max_request_tokens)
         throw EngineError::context_length(info_.max_request_tokens, input.prompt.size() + 1,
                                           "the prompt has " + std::to_string(input.prompt.size()) + " tokens; the context holds " +
                                               std::to_string(info_.max_request_tokens) + " with the answer");
-    if (input.prompt.empty()) {
-        EngineError error(ErrorCode::Option, "the prompt has no token");
-        error.subject = "prompt";
-        throw error;
+    if (input.prompt.empty()) refuse("prompt", "the prompt has no token");
+    // Where image tokens are made, a row of logits does not tell how many text tokens there are; their embeddings do not either.
+    const bool text_head = !rows_ || !rows_->has_generated();
+    for (const auto* prompt : {&input.prompt, &input.guidance_prompt})
+        for (int64_t token : *prompt)
+            if (token < 0 || (text_head && static_cast<size_t>(token) >= info_.vocab_size))
+                refuse("prompt", "token id " + std::to_string(token) + " is outside the model's vocabulary of " + std::to_string(info_.vocab_size));
+    if (input.guidance_prompt.size() != (input.guidance_prompt.empty() ? 0 : input.prompt.size()))
+        refuse("guidance", "the unconditional prompt has " + std::to_string(input.guidance_prompt.size()) + " tokens, the prompt " + std::to_string(input.prompt.size()));
+    if (!rows_ && !input.rows.empty()) refuse("promptRows", "this model takes token ids only");
+    size_t end = 0;
+    for (const auto& [rows, key] : input.rows) {
+        if (rows.start < end || rows.count == 0 || rows.start + rows.count > input.prompt.size() || rows.values.size() != rows.count * info_.hidden_size)
+            refuse("promptRows", "rows at " + std::to_string(rows.start) + " do not fit: " + std::to_string(rows.values.size()) + " numbers for " +
+                                     std::to_string(rows.count) + " rows of " + std::to_string(info_.hidden_size));
+        end = rows.start + rows.count;
     }
-    for (int64_t token : input.prompt)
-        if (token < 0 || static_cast<size_t>(token) >= info_.vocab_size) {
-            EngineError error(ErrorCode::Option, "token id " + std::to_string(token) + " is outside the model's vocabulary of " +
-                                                     std::to_string(info_.vocab_size));
-            error.subject = "prompt";
-            throw error;
-        }
+    const size_t axes = input.position_axes == 0 ? 1 : input.position_axes;
+    if ((input.position_axes > 0 && input.positions.size() != axes * input.prompt.size()) || (input.position_axes > 0 && axes != model_->position_axes))
+        refuse("positions", "the model takes positions on " + std::to_string(model_->position_axes) + " axes for each of " + std::to_string(input.prompt.size()) + " tokens");
+}
+
+void Generator::submit(uint64_t id, RequestInput input) {
+    check(input);
     auto request = std::make_unique<Request>(id, std::move(input), info_.vocab_size);
     {
         std::lock_guard<std::mutex> lock(mutex_);
@@ -125,6 +186,8 @@ void Generator::interrupt() {
     }
     wake_.notify_one();
     if (runner_) runner_->interrupt();
+    if (rows_) rows_->interrupt();
+    if (head_) head_->interrupt();
 }
 
 void Generator::close() {
@@ -133,6 +196,8 @@ void Generator::close() {
     if (thread_.joinable()) thread_.join();
     scheduler_.reset();
     runner_.reset();
+    rows_.reset();
+    head_.reset();
     model_.reset();
 }
 

@@ -14,12 +14,16 @@
 #include "language_model.hpp"
 #include "paged_runner.hpp"
 #include "request.hpp"
+#include "row_assembler.hpp"
 #include "scheduler.hpp"
 
 namespace pergola {
 
 struct GeneratorOptions {
     LanguageModelOptions model;
+    GraphFiles embeddings;            // for a model that takes `inputs_embeds`
+    GraphFiles generated_embeddings;  // of generated tokens, where they are of another vocabulary
+    GraphFiles head;                  // for a model that gives hidden states
     KvLimits kv;
     SchedulerLimits scheduler;
     bool warm_up = true;
@@ -28,7 +32,8 @@ struct GeneratorOptions {
 struct GeneratorInfo {
     bool paged = false;
     std::string device;
-    size_t vocab_size = 0;
+    size_t vocab_size = 0;   // length of a row of logits
+    size_t hidden_size = 0;  // of an embedding row; 0 = the model takes ids
     size_t block_size = 1;
     std::string kv_precision;
     uint64_t kv_bytes_per_token = 0;
@@ -72,16 +77,25 @@ public:
     void close();
 
 private:
+    void open_parts(const GeneratorOptions& options, const LoadControl& control);
+    void check(const RequestInput& input) const;
     void loop();
     void step();
     void run_batch(const Batch& batch);
     void sample_rows(const Batch& batch, const std::vector<float*>& rows, std::vector<Event>& events);
+    /// False when the request has ended.
+    bool sample(Request& request, float* logits, std::vector<Event>& events);
     void fail_batch(const Batch& batch, std::exception_ptr error);
     void end_stopped(std::vector<Event>& events);
     void warm_up();
     void publish_stats();
 
+    std::vector<float*> infer(const std::vector<Chunk>& chunks);
+
     std::shared_ptr<LanguageModel> model_;
+    std::unique_ptr<RowAssembler> rows_;  // null: the model takes ids
+    std::unique_ptr<RowGraph> head_;      // null: the model gives logits
+    std::vector<float> hidden_;
     std::unique_ptr<KvRunner> runner_;
     std::unique_ptr<Scheduler> scheduler_;
     EventSink sink_;

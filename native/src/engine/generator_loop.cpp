@@ -1,10 +1,19 @@
 #include <algorithm>
+#include <utility>
 
 #include "generator.hpp"
 
 // The generator's thread: one turn takes what has come, plans a batch, runs it, samples and tells what happened.
 
 namespace pergola {
+namespace {
+
+/// `conditional` becomes `unconditional + scale * (conditional - unconditional)`.
+void guide(float* conditional, const float* unconditional, float scale, size_t count) {
+    for (size_t i = 0; i < count; ++i) conditional[i] = unconditional[i] + scale * (conditional[i] - unconditional[i]);
+}
+
+}  // namespace
 
 void Generator::publish_stats() {
     GeneratorStats fresh = counters_;
@@ -77,7 +86,7 @@ void Generator::run_batch(const Batch& batch) {
     const auto start = Clock::now();
     std::vector<float*> rows;
     try {
-        rows = runner_->run(batch.chunks);
+        rows = infer(batch.chunks);
     } catch (...) {
         fail_batch(batch, std::current_exception());
         return;
@@ -97,42 +106,46 @@ void Generator::sample_rows(const Batch& batch, const std::vector<float*>& rows,
         const Chunk& chunk = batch.chunks[i];
         Request& request = *batch.requests[i];
         request.computed += chunk.count;
-        runner_->commit(request.id, request.tokens, request.computed);
-        if (!chunk.sample) continue;
-        float* logits = rows[row++];
-        const uint64_t position = request.generated();
-        SampledToken token;
-        try {
-            static const std::vector<int64_t> none;
-            token = request.sampler.sample(logits, position, position < request.input.min_new_tokens ? request.input.stop_tokens : none);
-        } catch (...) {
-            events.push_back(error_event(request, std::current_exception()));
-            scheduler_->remove(request.id);
-            continue;
+        float* logits = chunk.sample ? rows[row++] : nullptr;
+        if (request.guided()) {
+            ++i;  // its second chunk
+            // Ho & Salimans 2022, on raw logits as Janus does.
+            if (logits) guide(logits, rows[row++], request.input.guidance_scale, info_.vocab_size);
+        } else {
+            runner_->commit(request.id, request.tokens, request.computed);
         }
-        const auto now = Clock::now();
-        const auto& stops = request.input.stop_tokens;
-        if (std::find(stops.begin(), stops.end(), token.id) != stops.end()) {
-            // A stop token ends the answer and is no part of it; it still is the first thing said when nothing else was.
-            if (position == 0) request.first_token = now;
-            request.last_token = now;
-            events.push_back(end_event(request, EndReason::Stop, token.id));
-            scheduler_->remove(request.id);
-            continue;
-        }
-        if (position == 0) request.first_token = now;
-        request.last_token = now;
-        request.tokens.push_back(token.id);
-        ++counters_.generated_tokens;
-        Event event = event_of(Event::Type::Tokens, request);
-        event.has_logprobs = request.input.sampling.logprobs >= 0;
-        event.tokens.push_back(std::move(token));
-        events.push_back(std::move(event));
-        if (request.generated() >= request.input.max_new_tokens || request.tokens.size() >= info_.max_request_tokens) {
-            events.push_back(end_event(request, EndReason::Length));
-            scheduler_->remove(request.id);
-        }
+        if (logits && !sample(request, logits, events)) scheduler_->remove(request.id);
     }
+}
+
+bool Generator::sample(Request& request, float* logits, std::vector<Event>& events) {
+    const uint64_t position = request.generated();
+    SampledToken token;
+    try {
+        static const std::vector<int64_t> none;
+        token = request.sampler.sample(logits, position, position < request.input.min_new_tokens ? request.input.stop_tokens : none);
+    } catch (...) {
+        events.push_back(error_event(request, std::current_exception()));
+        return false;
+    }
+    const auto now = Clock::now();
+    // A stop token ends the answer and is no part of it; it still is the first thing said when nothing else was.
+    if (position == 0) request.first_token = now;
+    request.last_token = now;
+    const auto& stops = request.input.stop_tokens;
+    if (std::find(stops.begin(), stops.end(), token.id) != stops.end()) {
+        events.push_back(end_event(request, EndReason::Stop, token.id));
+        return false;
+    }
+    request.append(token.id);
+    ++counters_.generated_tokens;
+    Event event = event_of(Event::Type::Tokens, request);
+    event.has_logprobs = request.input.sampling.logprobs >= 0;
+    event.tokens.push_back(std::move(token));
+    events.push_back(std::move(event));
+    if (request.generated() < request.input.max_new_tokens && request.tokens.size() < info_.max_request_tokens) return true;
+    events.push_back(end_event(request, EndReason::Length));
+    return false;
 }
 
 void Generator::fail_batch(const Batch& batch, std::exception_ptr error) {
@@ -154,8 +167,11 @@ void Generator::fail_batch(const Batch& batch, std::exception_ptr error) {
         closing = closing_;
     }
     std::vector<Event> events;
-    for (Request* request : batch.requests)  // closing cuts an inference short; to its requests that is an ordinary end
+    const Request* previous = nullptr;
+    for (Request* request : batch.requests) {  // closing cuts an inference short; to its requests that is an ordinary end
+        if (request == std::exchange(previous, request)) continue;  // the two sequences of a guided one
         events.push_back(closing ? end_event(*request, EndReason::Stopped) : error_event(*request, typed));
+    }
     for (const Event& event : events) scheduler_->remove(event.request);
     publish_stats();
     sink_(std::move(events));

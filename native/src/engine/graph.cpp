@@ -1,7 +1,11 @@
 #include "graph.hpp"
 
+#include <algorithm>
+
 #include "core_registry.hpp"
 #include "error.hpp"
+#include "load_support.hpp"
+#include "tensor_convert.hpp"
 
 namespace pergola {
 namespace {
@@ -12,57 +16,159 @@ EngineError input_error(const std::string& name, const std::string& message) {
     return error;
 }
 
-}  // namespace
-
-Graph::Graph(const std::string& xml, const std::string& bin, const std::string& device, const ov::AnyMap& properties) : file_(xml) {
-    static auto* registry = new SharedRegistry<ov::CompiledModel>();
-    check_device(device);
-    std::string key = xml + "|" + bin + "|" + device;
-    for (const auto& [name, value] : properties) key += "|" + name + "=" + value.as<std::string>();
-    bool shared = false;
-    compiled_ = registry->open(
-        key,
-        [&] {
-            try {
-                ModelSource source;
-                source.xml = xml;
-                source.bin = bin;
-                return std::make_shared<ov::CompiledModel>(core().compile_model(read_ir(source), device, properties));
-            } catch (...) {
-                rethrow_load_error(device, xml);
-            }
-        },
-        shared);
-    request_ = compiled_->create_infer_request();
+ov::AnyMap effective_properties(const GraphOptions& options) {
+    ov::AnyMap properties = options.properties;
+    if (runs_on_cpu(options.device)) {
+        // Exact arithmetic is the default here as it is for language models.
+        prefer(properties, "INFERENCE_PRECISION_HINT", "f32");
+        prefer(properties, "DYNAMIC_QUANTIZATION_GROUP_SIZE", "0");
+    }
+    return properties;
 }
 
-Graph::Tensors Graph::infer(const Tensors& inputs) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [name, tensor] : inputs) {
+std::shared_ptr<CompiledGraph> load(const GraphOptions& options, const ov::AnyMap& properties, const std::string& key, const LoadControl& control) {
+    auto result = std::make_shared<CompiledGraph>();
+    result->file = options.files.xml;
+    result->device = options.device;
+    const BlobCache cache(options.cache_dir);
+    try {
+        control.check();
+        StopWatch watch;
+        if (const auto blob = cache.find(key)) {
+            control.enter(LoadStage::Import);
+            try {
+                result->compiled = core().import_model(blob->data, options.device, properties);
+                result->blob = blob->file;
+                result->from_cache = true;
+            } catch (const std::exception&) {
+                cache.remove(key);  // of another build, or damaged: made again below
+            }
+            result->timings.import_ms = watch.ms();
+        }
+        if (!result->from_cache) {
+            control.enter(LoadStage::Read);
+            watch = {};
+            ModelSource source;
+            source.xml = options.files.xml;
+            source.bin = options.files.bin;
+            const auto model = read_ir(source);
+            result->timings.read_ms = watch.ms();
+            control.enter(LoadStage::Compile);
+            watch = {};
+            result->compiled = core().compile_model(model, options.device, properties);
+            result->timings.compile_ms = watch.ms();
+            control.enter(LoadStage::Export);
+            cache.store(key, "", [&](std::ostream& out) { result->compiled.export_model(out); });
+        }
+        control.check();
+        return result;
+    } catch (...) {
+        rethrow_load_error(options.device, options.files.xml, describe(options.properties));
+    }
+}
+
+}  // namespace
+
+std::shared_ptr<CompiledGraph> open_graph(const GraphOptions& options, const LoadControl& control, bool& shared) {
+    static auto* registry = new SharedRegistry<CompiledGraph>();  // like the core, it outlives static destruction
+    check_device(options.device);
+    const ov::AnyMap properties = effective_properties(options);
+    const std::string identity = options.files.model_key.empty() ? options.files.xml + "|" + options.files.bin : options.files.model_key;
+    const std::string key = "graph|" + identity + "|" + options.device + "|" + describe(properties) + "|" + ov::get_openvino_version().buildNumber;
+    return registry->open(key, [&] { return load(options, properties, key, control); }, shared);
+}
+
+Graph::Graph(const GraphOptions& options, const LoadControl& control) : file_(options.files.xml) {
+    graph_ = open_graph(options, control, shared_);
+    request_ = graph_->compiled.create_infer_request();
+}
+
+ov::Output<const ov::Node> Graph::port_for(const NamedTensor& input, size_t index) const {
+    const auto& ports = graph_->compiled.inputs();
+    if (input.name.empty()) {
+        if (index < ports.size()) return ports[index];
+        throw input_error(std::to_string(index), file_ + " has " + std::to_string(ports.size()) + " inputs, fewer than were given");
+    }
+    for (const auto& port : ports)
+        if (port.get_names().count(input.name) > 0) return port;
+    throw input_error(input.name, file_ + " has no input \"" + input.name + "\"");
+}
+
+void Graph::set_inputs(const std::vector<NamedTensor>& inputs) {
+    std::vector<size_t> given;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const auto port = port_for(inputs[i], i);
+        const std::string name = port.get_names().empty() ? std::to_string(i) : port.get_any_name();
         try {
-            request_.set_tensor(name, tensor);
+            request_.set_tensor(port, converted(inputs[i].tensor, port.get_element_type()));
         } catch (const std::exception& error) {
             throw input_error(name, file_ + " does not take this tensor as \"" + name + "\": " + runtime_reason(error.what()));
         }
+        given.push_back(port.get_node()->get_instance_id());
     }
-    for (const auto& input : compiled_->inputs()) {
-        bool given = false;
-        for (const auto& name : input.get_names()) given = given || inputs.count(name) > 0;
-        if (!given) throw input_error(input.get_any_name(), file_ + " needs an input \"" + input.get_any_name() + "\"");
+    for (const auto& port : graph_->compiled.inputs()) {
+        if (std::find(given.begin(), given.end(), port.get_node()->get_instance_id()) != given.end()) continue;
+        const std::string name = port.get_names().empty() ? std::string("input") : port.get_any_name();
+        throw input_error(name, file_ + " needs an input \"" + name + "\"");
     }
+}
+
+std::vector<NamedTensor> Graph::infer(const std::vector<NamedTensor>& inputs, const Stop& stop) {
+    std::lock_guard<std::mutex> turn(run_mutex_);
+    const auto check = [&] {
+        if (closed_) throw EngineError(ErrorCode::Disposed, "the graph is closed");
+        if (stop) throw EngineError(ErrorCode::Aborted, "the inference was stopped");
+    };
+    {
+        std::lock_guard<std::mutex> lock(state_mutex_);
+        check();
+        running_ = &stop;
+    }
+    struct Done {
+        Graph& graph;
+        ~Done() {
+            std::lock_guard<std::mutex> lock(graph.state_mutex_);
+            graph.running_ = nullptr;
+        }
+    } done{*this};
+    set_inputs(inputs);
     try {
         request_.infer();
     } catch (const std::exception& error) {
+        std::lock_guard<std::mutex> lock(state_mutex_);
+        check();
         throw EngineError(ErrorCode::Native, file_ + ": inference failed: " + runtime_reason(error.what()));
     }
-    Tensors result;
-    for (const auto& output : compiled_->outputs()) {
+    std::lock_guard<std::mutex> lock(state_mutex_);
+    check();
+    std::vector<NamedTensor> result;
+    for (const auto& output : graph_->compiled.outputs()) {
         const ov::Tensor tensor = request_.get_tensor(output);
         ov::Tensor copy(tensor.get_element_type(), tensor.get_shape());
         tensor.copy_to(copy);
-        result[output.get_any_name()] = copy;
+        result.push_back({output.get_names().empty() ? std::string() : output.get_any_name(), copy});
     }
     return result;
+}
+
+void Graph::stop(Stop& flag) {
+    std::lock_guard<std::mutex> lock(state_mutex_);
+    flag = true;
+    if (running_ == &flag) request_.cancel();
+}
+
+void Graph::interrupt() {
+    std::lock_guard<std::mutex> lock(state_mutex_);
+    if (closed_) return;
+    closed_ = true;
+    if (running_) request_.cancel();
+}
+
+void Graph::close() {
+    interrupt();
+    std::lock_guard<std::mutex> turn(run_mutex_);
+    request_ = {};
+    graph_.reset();
 }
 
 }  // namespace pergola

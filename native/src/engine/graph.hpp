@@ -1,30 +1,81 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <openvino/openvino.hpp>
 #include <string>
+#include <vector>
 
+#include "blob_cache.hpp"
 #include "language_model.hpp"
 
 namespace pergola {
 
-/// A compiled model with named tensors: encoders, projectors, heads. One inference at a time; callers on several threads queue.
+struct GraphFiles {
+    std::string xml, bin;
+    std::string model_key;  // identity of the files
+
+    bool given() const { return !xml.empty(); }
+};
+
+struct GraphOptions {
+    GraphFiles files;
+    std::string device = "CPU";
+    ov::AnyMap properties;
+    std::string cache_dir;  // "" = no compile cache
+};
+
+/// A compiled model that keeps nothing between inferences.
+struct CompiledGraph {
+    std::shared_ptr<BlobCache::Mapping> blob;  // what `compiled` was imported from; declared first, so it goes last
+    ov::CompiledModel compiled;
+    std::string file, device;
+    bool from_cache = false;
+    LoadTimings timings;
+};
+
+/// Opens a graph, from the compile cache where it holds it, shared with everybody in the process who asked for the same. On the CPU it
+/// computes in f32 unless the properties say otherwise. Errors as for language models.
+std::shared_ptr<CompiledGraph> open_graph(const GraphOptions& options, const LoadControl& control, bool& shared);
+
+struct NamedTensor {
+    std::string name;  // "" in inputs: the port at the same place
+    ov::Tensor tensor;
+};
+
+/// Runs a graph with named tensors: encoders, projectors, decoders of pictures. One inference at a time; callers queue in order.
 class Graph {
 public:
-    using Tensors = std::map<std::string, ov::Tensor>;
+    using Stop = std::atomic<bool>;
 
-    /// Shared with everybody who opened the same (file, device, properties); errors as for language models.
-    Graph(const std::string& xml, const std::string& bin, const std::string& device, const ov::AnyMap& properties);
+    Graph(const GraphOptions& options, const LoadControl& control);
 
-    /// Runs the graph. Throws `option` for a missing or unknown input name or a shape the graph does not take. Outputs are copies.
-    Tensors infer(const Tensors& inputs);
+    const CompiledGraph& graph() const { return *graph_; }
+    bool shared() const { return shared_; }
+
+    /// Tensors are converted to the ports' element types. Throws `option` for a missing or unknown input or a shape the graph does not
+    /// take, `aborted` after `stop`, `disposed` after `interrupt`. Outputs are the caller's own, in the order of the ports.
+    std::vector<NamedTensor> infer(const std::vector<NamedTensor>& inputs, const Stop& stop);
+    /// Sets the flag, and cuts the inference short that runs under it.
+    void stop(Stop& flag);
+    /// Cuts short what runs; later calls fail.
+    void interrupt();
+    /// Waits for what runs and gives the memory back.
+    void close();
 
 private:
-    std::shared_ptr<ov::CompiledModel> compiled_;
+    void set_inputs(const std::vector<NamedTensor>& inputs);
+    ov::Output<const ov::Node> port_for(const NamedTensor& input, size_t index) const;
+
+    std::shared_ptr<CompiledGraph> graph_;
+    bool shared_ = false;
     ov::InferRequest request_;
-    std::mutex mutex_;
+    std::mutex run_mutex_;    // one inference
+    std::mutex state_mutex_;  // guards the two below
+    const Stop* running_ = nullptr;
+    bool closed_ = false;
     std::string file_;
 };
 

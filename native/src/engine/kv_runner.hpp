@@ -7,13 +7,36 @@
 
 namespace pergola {
 
+/// Rows that stand in a prompt where its tokens are placeholders. There, `tokens` of the sequence are negative numbers made of the
+/// content, so that equal contents are found again (see `place_rows`).
+struct PromptRows {
+    size_t start = 0;
+    size_t count = 0;
+    std::vector<float> values;  // [count, width]
+};
+
+/// What the tokens of a sequence stand for, where they are not simply ids at positions 0, 1, 2, ...
+struct SequenceInput {
+    size_t prompt_size = 0;  // tokens from here on were generated
+    std::vector<PromptRows> rows;
+    size_t position_axes = 0;        // 0 = a token's position is its index
+    std::vector<int64_t> positions;  // [axes, prompt_size]
+    int64_t position_delta = 0;      // of generated tokens: added to the index
+
+    int64_t position(size_t axis, size_t index) const {
+        if (position_axes == 0) return static_cast<int64_t>(index);
+        return index < prompt_size ? positions[axis * prompt_size + index] : static_cast<int64_t>(index) + position_delta;
+    }
+};
+
 /// A part of one sequence that goes into one inference.
 struct Chunk {
     uint64_t sequence = 0;
     const int64_t* tokens = nullptr;  // the tokens to compute
     size_t count = 0;
     size_t past = 0;      // tokens of the sequence that are computed already
-    bool sample = false;  // logits of the last token are wanted
+    bool sample = false;  // the output of the last token is wanted
+    const SequenceInput* input = nullptr;  // null: all of `tokens` are ids of the prompt's vocabulary
 };
 
 struct KvUsage {
@@ -30,8 +53,8 @@ public:
     virtual ~KvRunner() = default;
 
     /// Starts a sequence and returns how many of its first tokens are already computed (at most `tokens.size() - 1`, because the
-    /// last one's logits are wanted).
-    virtual size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens) = 0;
+    /// last one's output is wanted). `reuse` false: nothing is taken over.
+    virtual size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool reuse) = 0;
     /// Makes room for `tokens` tokens of the sequence in all. False: no room now, nothing changed.
     virtual bool reserve(uint64_t sequence, size_t tokens) = 0;
     /// Tells that `tokens[0, computed)` are computed, so that other sequences may share them.
@@ -40,16 +63,15 @@ public:
     virtual void release(uint64_t sequence) = 0;
     /// Forgets what ended sequences computed.
     virtual void clear_cache() = 0;
-    /// True when another sequence could be attached beside the present ones.
-    virtual bool has_slot() const = 0;
-    /// One inference. Returns one row of `vocab_size` logits for each chunk with `sample`, in order; valid until the next run, and
-    /// the caller may change them.
+    /// How many sequences could be attached beside the present ones.
+    virtual size_t free_slots() const = 0;
+    /// One inference. Returns one row of the model's output (logits or hidden state) for each chunk with `sample`, in order; valid
+    /// until the next run, and the caller may change them.
     virtual std::vector<float*> run(const std::vector<Chunk>& chunks) = 0;
 
     /// From any thread: makes a running inference end early (its `run` throws). Used when the result is no longer wanted.
     virtual void interrupt() = 0;
 
-    virtual size_t vocab_size() const = 0;
     virtual size_t capacity_tokens() const = 0;
     virtual KvUsage usage() const = 0;
 };

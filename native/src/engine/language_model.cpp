@@ -14,7 +14,7 @@ namespace pergola {
 namespace {
 
 // Part of the blob's key: raise it when transforms.cpp or the choice of properties changes what is compiled.
-constexpr const char* kGraphVersion = "6";
+constexpr const char* kGraphVersion = "7";
 constexpr size_t kInt8GroupSize = 64;
 
 ov::AnyMap effective_properties(const LanguageModelOptions& options) {
@@ -46,12 +46,21 @@ std::string full_key(const LanguageModelOptions& options, const ov::AnyMap& prop
            (options.int8_weights ? "int8" : "file") + "|" + ov::get_openvino_version().buildNumber + "|" + kGraphVersion;
 }
 
+template <typename Model>
+bool gives_hidden(const Model& model) {
+    const auto& outputs = model.outputs();
+    return std::none_of(outputs.begin(), outputs.end(), [](const auto& output) { return output.get_names().count("logits") > 0; });
+}
+
 void check_contract(const ov::Model& model, const std::string& file) {
     const auto named = [](const auto& ports, const std::string& name) {
         return std::any_of(ports.begin(), ports.end(), [&](const auto& port) { return port.get_names().count(name) > 0; });
     };
-    if (!named(model.inputs(), "input_ids") || !named(model.outputs(), "logits"))
-        throw EngineError::model(file, file + " is not a decoder-only language model: it needs an input \"input_ids\" and an output \"logits\"");
+    const bool takes = named(model.inputs(), "input_ids") || named(model.inputs(), "inputs_embeds");
+    const bool gives = named(model.outputs(), "logits") || named(model.outputs(), "last_hidden_state");
+    if (!takes || !gives)
+        throw EngineError::model(file, file + " is not a decoder-only language model: it needs an input \"input_ids\" (or \"inputs_embeds\") and an " +
+                                           "output \"logits\" (or \"last_hidden_state\")");
 }
 
 /// The model as its file has it, rewritten so that the CPU's kernels suit it. Other plugins have fusions of their own.
@@ -60,6 +69,8 @@ std::shared_ptr<ov::Model> read(const LanguageModelOptions& options) {
     auto model = is_ir ? read_ir(options.source) : read_gguf(options.source, options.cache_dir);
     check_contract(*model, options.source.main_file());
     if (runs_on_cpu(options.device)) {
+        // Exports of optimum-intel round them too, and are used as they are everywhere; only the Janus notebook's layout is mended.
+        if (gives_hidden(*model)) repair_rope_frequencies(model);
         rotate_by_halves(model);
         fuse_projections(model);
     }
@@ -98,8 +109,18 @@ std::shared_ptr<ov::Model> prepare(const LanguageModelOptions& options, Language
 void inspect(LanguageModel& model) {
     model.paged = model.has_input("block_indices");
     model.gathers_rows = model.has_input("sampled_rows");
-    const auto shape = model.compiled.output("logits").get_partial_shape();
-    model.vocab_size = static_cast<size_t>(shape[shape.rank().get_length() - 1].get_length());
+    const auto last_axis = [](const ov::PartialShape& shape) {
+        const auto& axis = shape[shape.rank().get_length() - 1];
+        return axis.is_static() ? static_cast<size_t>(axis.get_length()) : 0;
+    };
+    model.gives_hidden = gives_hidden(model.compiled);
+    model.output_width = last_axis(model.compiled.output(model.output_name()).get_partial_shape());
+    model.takes_rows = model.has_input("inputs_embeds");
+    if (model.has_input("position_ids")) {
+        const auto shape = model.compiled.input("position_ids").get_partial_shape();
+        // [axes, tokens] paged, [axes, batch, tokens] stateful.
+        if (shape.rank().get_length() == (model.paged ? 2 : 3) && shape[0].is_static()) model.position_axes = static_cast<size_t>(shape[0].get_length());
+    }
 }
 
 std::shared_ptr<LanguageModel> load(const LanguageModelOptions& options, const ov::AnyMap& properties, const std::string& key,

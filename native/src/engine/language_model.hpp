@@ -38,20 +38,25 @@ struct LoadTimings {
     double read_ms = 0, convert_ms = 0, compile_ms = 0, import_ms = 0, warm_up_ms = 0;
 };
 
-/// A compiled decoder-only language model: `input_ids` to `logits`, with keys and values either in paged inputs or in model state.
+/// A compiled decoder-only language model, with keys and values either in paged inputs or in model state. It takes `input_ids` or
+/// `inputs_embeds`, and gives `logits` or `last_hidden_state`.
 struct LanguageModel {
     std::shared_ptr<BlobCache::Mapping> blob;  // what `compiled` was imported from; declared first, so it goes last
     ov::CompiledModel compiled;
     std::string device;
     bool paged = false;
     bool gathers_rows = false;
-    size_t vocab_size = 0;
+    bool takes_rows = false;    // `inputs_embeds` in place of `input_ids`
+    bool gives_hidden = false;  // `last_hidden_state` in place of `logits`
+    size_t output_width = 0;    // of a row of logits, or of hidden states
+    size_t position_axes = 1;   // 3 where a token's position has three coordinates
     std::string kv_precision;  // as asked of the plugin; "" = its own choice
     bool from_cache = false;
     std::string fallback_reason;
     LoadTimings timings;
 
     bool has_input(const std::string& name) const;
+    const char* output_name() const { return gives_hidden ? "last_hidden_state" : "logits"; }
     /// Gives memory back that only loading needed. After the first inference, when kernels have packed their weights.
     void drop_load_memory() const;
 };

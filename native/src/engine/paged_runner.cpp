@@ -52,8 +52,8 @@ ov::Tensor tensor_of(const ov::element::Type& type, const std::vector<T>& values
 
 }  // namespace
 
-PagedRunner::PagedRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits)
-    : model_(std::move(model)), request_(model_->compiled.create_infer_request()) {
+PagedRunner::PagedRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits, RowAssembler* rows)
+    : model_(std::move(model)), rows_(rows), request_(model_->compiled.create_infer_request()) {
     arena_ = std::make_unique<KvArena>(model_->compiled, model_->device);
     const size_t blocks = plan_blocks(limits, arena_->bytes_per_block(), arena_->block_size());
     arena_->set_max_blocks(blocks);
@@ -62,8 +62,8 @@ PagedRunner::PagedRunner(std::shared_ptr<LanguageModel> model, const KvLimits& l
     has_token_types_ = model_->has_input("token_type_ids");
 }
 
-size_t PagedRunner::attach(uint64_t sequence, const std::vector<int64_t>& tokens) {
-    return pool_->match_prefix(tables_[sequence], tokens, tokens.size() - 1);
+size_t PagedRunner::attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool reuse) {
+    return pool_->match_prefix(tables_[sequence], tokens, reuse ? tokens.size() - 1 : 0);
 }
 
 bool PagedRunner::reserve(uint64_t sequence, size_t tokens) { return pool_->reserve(tables_.at(sequence), tokens); }
@@ -80,15 +80,16 @@ void PagedRunner::release(uint64_t sequence) {
 }
 
 void PagedRunner::set_inputs(const std::vector<Chunk>& chunks, size_t tokens) {
-    ov::Tensor ids(ov::element::i64, {tokens});
-    ov::Tensor positions(ov::element::i64, {tokens});
+    const size_t axes = model_->position_axes;
+    ov::Tensor positions(ov::element::i64, axes == 1 ? ov::Shape{tokens} : ov::Shape{axes, tokens});
     std::vector<int32_t> past, begins{0}, blocks, block_begins{0};
     std::vector<int64_t> rows;
     int32_t longest = 0;
     size_t at = 0;
     for (const auto& chunk : chunks) {
-        std::memcpy(ids.data<int64_t>() + at, chunk.tokens, chunk.count * sizeof(int64_t));
-        for (size_t i = 0; i < chunk.count; ++i) positions.data<int64_t>()[at + i] = static_cast<int64_t>(chunk.past + i);
+        for (size_t axis = 0; axis < axes; ++axis)
+            for (size_t i = 0; i < chunk.count; ++i)
+                positions.data<int64_t>()[axis * tokens + at + i] = position_of(chunk, axis, i);
         at += chunk.count;
         past.push_back(static_cast<int32_t>(chunk.past));
         begins.push_back(static_cast<int32_t>(at));
@@ -101,7 +102,14 @@ void PagedRunner::set_inputs(const std::vector<Chunk>& chunks, size_t tokens) {
     }
     // The graph wants at least one row; an unused one is cheaper than a second graph.
     if (rows.empty()) rows.push_back(0);
-    request_.set_tensor("input_ids", ids);
+    if (rows_) {
+        request_.set_tensor("inputs_embeds", rows_->rows_of(chunks, tokens));
+    } else {
+        ov::Tensor ids(ov::element::i64, {tokens});
+        auto* next = ids.data<int64_t>();
+        for (const auto& chunk : chunks) next = std::copy_n(chunk.tokens, chunk.count, next);
+        request_.set_tensor("input_ids", ids);
+    }
     if (has_position_ids_) request_.set_tensor("position_ids", positions);
     if (has_token_types_) {
         ov::Tensor types(ov::element::i64, {tokens});
@@ -126,16 +134,16 @@ std::vector<float*> PagedRunner::run(const std::vector<Chunk>& chunks) {
     }
     set_inputs(chunks, tokens);
     request_.infer();
-    ov::Tensor logits = request_.get_tensor("logits");
-    const size_t rows = logits.get_size() / model_->vocab_size;
+    ov::Tensor output = request_.get_tensor(model_->output_name());
+    const size_t rows = output.get_size() / model_->output_width;
     std::vector<float*> result;
     size_t at = 0, row = 0;
     for (const auto& chunk : chunks) {
         at += chunk.count;
         if (!chunk.sample) continue;
         const size_t index = model_->gathers_rows ? row++ : at - 1;
-        if (index >= rows) throw EngineError(ErrorCode::Native, "the model returned fewer rows of logits than asked for");
-        result.push_back(logits.data<float>() + index * model_->vocab_size);
+        if (index >= rows) throw EngineError(ErrorCode::Native, "the model returned fewer rows than asked for");
+        result.push_back(output.data<float>() + index * model_->output_width);
     }
     return result;
 }

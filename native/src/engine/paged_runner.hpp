@@ -6,6 +6,7 @@
 #include "kv_arena.hpp"
 #include "kv_runner.hpp"
 #include "language_model.hpp"
+#include "row_assembler.hpp"
 
 namespace pergola {
 
@@ -20,17 +21,17 @@ struct KvLimits {
 /// implements it): many sequences, at different lengths, in one inference.
 class PagedRunner : public KvRunner {
 public:
-    PagedRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits);
+    /// @param rows makes embeddings; null for a model that takes ids
+    PagedRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits, RowAssembler* rows);
 
-    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens) override;
+    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool reuse) override;
     bool reserve(uint64_t sequence, size_t tokens) override;
     void commit(uint64_t sequence, const std::vector<int64_t>& tokens, size_t computed) override;
     void release(uint64_t sequence) override;
     void clear_cache() override { pool_->clear_cache(); }
-    bool has_slot() const override { return true; }
+    size_t free_slots() const override { return SIZE_MAX; }
     std::vector<float*> run(const std::vector<Chunk>& chunks) override;
     void interrupt() override { request_.cancel(); }
-    size_t vocab_size() const override { return model_->vocab_size; }
     size_t capacity_tokens() const override { return pool_->max_blocks() * pool_->block_size(); }
     KvUsage usage() const override;
 
@@ -42,6 +43,7 @@ private:
     void set_inputs(const std::vector<Chunk>& chunks, size_t tokens);
 
     std::shared_ptr<LanguageModel> model_;
+    RowAssembler* rows_;
     ov::InferRequest request_;
     std::unique_ptr<KvArena> arena_;
     std::unique_ptr<BlockPool> pool_;

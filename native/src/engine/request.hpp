@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "kv_runner.hpp"
 #include "sampler.hpp"
 
 namespace pergola {
@@ -16,8 +18,20 @@ inline double milliseconds(Clock::time_point from, Clock::time_point to) {
     return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
+struct PromptRowsInput {
+    PromptRows rows;
+    std::string key;  // equal keys, equal rows
+};
+
 struct RequestInput {
     std::vector<int64_t> prompt;
+    std::vector<PromptRowsInput> rows;  // in order of their places
+    size_t position_axes = 0;
+    std::vector<int64_t> positions;
+    int64_t position_delta = 0;
+    /// Classifier-free guidance: the unconditional prompt, as long as `prompt`; empty = none.
+    std::vector<int64_t> guidance_prompt;
+    float guidance_scale = 1.f;
     uint64_t max_new_tokens = 1;
     uint64_t min_new_tokens = 0;
     std::vector<int64_t> stop_tokens;
@@ -47,15 +61,15 @@ struct Event {
 using EventSink = std::function<void(std::vector<Event>&&)>;
 
 /// A request on its way. `tokens` is the prompt and what was sampled so far; the first `computed` of them have keys and values.
+/// A guided request is two sequences that go through every inference together.
 struct Request {
-    Request(uint64_t number, RequestInput given, size_t vocab_size)
-        : id(number), input(std::move(given)), tokens(input.prompt), sampler(input.sampling, vocab_size) {
-        sampler.see_prompt(input.prompt.data(), input.prompt.size());
-    }
+    Request(uint64_t number, RequestInput given, size_t vocab_size);
 
     uint64_t id;
     RequestInput input;
+    SequenceInput sequence;
     std::vector<int64_t> tokens;
+    std::vector<int64_t> guidance_tokens;  // of the second sequence
     Sampler sampler;
     size_t computed = 0;
     bool attached = false;
@@ -64,7 +78,15 @@ struct Request {
     Clock::time_point submitted = Clock::now(), begun, first_token, last_token;
     uint32_t preemptions = 0;
 
+    bool guided() const { return !input.guidance_prompt.empty(); }
+    size_t sequences() const { return guided() ? 2 : 1; }
+    /// Number of the second sequence; requests never reach so far.
+    uint64_t guidance_id() const { return id | (uint64_t{1} << 63); }
     size_t generated() const { return tokens.size() - input.prompt.size(); }
+    void append(int64_t token) {
+        tokens.push_back(token);
+        if (guided()) guidance_tokens.push_back(token);
+    }
 
     RequestTimings timings() const {
         RequestTimings result;

@@ -8,6 +8,11 @@ namespace {
 // While others wait for their next token, a prompt may hold them up by this many tokens' worth of computation at most.
 constexpr size_t kChunkBesideDecoding = 128;
 
+/// Tokens of the request's next chunk; at least one.
+size_t share(size_t budget, const Request& request) {
+    return std::min(std::max<size_t>(budget / request.sequences(), 1), request.tokens.size() - request.computed);
+}
+
 }  // namespace
 
 void Scheduler::add(std::unique_ptr<Request> request) {
@@ -22,14 +27,29 @@ void Scheduler::add_chunk(Batch& batch, Request& request, size_t count) {
     chunk.count = count;
     chunk.past = request.computed;
     chunk.sample = request.computed + count == request.tokens.size();
+    chunk.input = &request.sequence;
     batch.chunks.push_back(chunk);
     batch.requests.push_back(&request);
+    if (!request.guided()) return;
+    chunk.sequence = request.guidance_id();
+    chunk.tokens = request.guidance_tokens.data() + request.computed;
+    batch.chunks.push_back(chunk);
+    batch.requests.push_back(&request);
+}
+
+bool Scheduler::reserve(Request& request, size_t tokens) {
+    return runner_.reserve(request.id, tokens) && (!request.guided() || runner_.reserve(request.guidance_id(), tokens));
+}
+
+void Scheduler::release(Request& request) {
+    runner_.release(request.id);
+    if (request.guided()) runner_.release(request.guidance_id());
 }
 
 void Scheduler::preempt(size_t index) {
     auto request = std::move(running_[index]);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
-    runner_.release(request->id);
+    release(*request);
     request->attached = false;
     request->computed = 0;
     ++request->preemptions;
@@ -40,7 +60,7 @@ void Scheduler::preempt(size_t index) {
 }
 
 bool Scheduler::make_room(Request& request, size_t tokens) {
-    while (!runner_.reserve(request.id, tokens)) {
+    while (!reserve(request, tokens)) {
         // The youngest gives way; when that is the one asking, it waits for the older ones.
         const bool is_self = running_.back().get() == &request;
         if (is_self && running_.size() == 1) return false;
@@ -63,20 +83,23 @@ Batch Scheduler::plan() {
     for (auto& entry : running_) {
         Request& request = *entry;
         if (is_decoding(request) || budget == 0 || batch.chunks.size() >= limits_.max_batch_sequences) continue;
-        const size_t count = std::min(budget, request.tokens.size() - request.computed);
+        const size_t count = share(budget, request);
         add_chunk(batch, request, count);  // room for the whole prompt was made when it was admitted
-        budget -= count;
+        budget -= std::min(budget, count * request.sequences());
     }
     admit(batch, budget);
     return batch;
 }
 
 void Scheduler::admit(Batch& batch, size_t& budget) {
-    while (!waiting_.empty() && budget > 0 && batch.chunks.size() < limits_.max_batch_sequences && runner_.has_slot()) {
+    while (!waiting_.empty() && budget > 0 && batch.chunks.size() < limits_.max_batch_sequences) {
         Request& request = *waiting_.front();
-        const size_t cached = runner_.attach(request.id, request.tokens);
-        if (!runner_.reserve(request.id, request.tokens.size())) {
-            runner_.release(request.id);
+        if (runner_.free_slots() < request.sequences()) return;
+        // The two sequences of a guided request stay abreast, so neither starts from a cached prefix.
+        const size_t cached = runner_.attach(request.id, request.tokens, !request.guided());
+        if (request.guided()) runner_.attach(request.guidance_id(), request.guidance_tokens, false);
+        if (!reserve(request, request.tokens.size())) {
+            release(request);
             return;  // in order of arrival: a smaller request behind it does not overtake
         }
         request.attached = true;
@@ -90,9 +113,9 @@ void Scheduler::admit(Batch& batch, size_t& budget) {
         const auto place = std::find_if(running_.begin(), running_.end(), [&](const auto& other) { return other->order > request.order; });
         running_.insert(place, std::move(waiting_.front()));
         waiting_.pop_front();
-        const size_t count = std::min(budget, request.tokens.size() - request.computed);
+        const size_t count = share(budget, request);
         add_chunk(batch, request, count);
-        budget -= count;
+        budget -= std::min(budget, count * request.sequences());
     }
 }
 
@@ -106,7 +129,7 @@ std::unique_ptr<Request> Scheduler::remove(uint64_t id) {
         result = std::move(*queued);
         waiting_.erase(queued);
     }
-    if (result && result->attached) runner_.release(id);
+    if (result && result->attached) release(*result);
     return result;
 }
 

@@ -17,7 +17,7 @@ struct SchedulerLimits {
 /// What one inference computes.
 struct Batch {
     std::vector<Chunk> chunks;
-    std::vector<Request*> requests;  // one for each chunk
+    std::vector<Request*> requests;  // one for each chunk; a guided request's two chunks follow each other
     std::vector<Request*> begun;     // joined in this step
     std::vector<uint64_t> cached;    // tokens found in the prefix cache, one for each of `begun`
 };
@@ -48,6 +48,8 @@ private:
     void preempt(size_t index);
     void admit(Batch& batch, size_t& budget);
     void add_chunk(Batch& batch, Request& request, size_t count);
+    bool reserve(Request& request, size_t tokens);
+    void release(Request& request);
 
     KvRunner& runner_;
     SchedulerLimits limits_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "error.hpp"
 #include "system_info.hpp"
@@ -21,8 +20,8 @@ size_t common_prefix(const std::vector<int64_t>& a, const std::vector<int64_t>& 
 
 }  // namespace
 
-StatefulRunner::StatefulRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits)
-    : model_(std::move(model)), prefix_caching_(limits.prefix_caching) {
+StatefulRunner::StatefulRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits, RowAssembler* rows)
+    : model_(std::move(model)), assembler_(rows), prefix_caching_(limits.prefix_caching) {
     // NPU pipelines hold one static request.
     max_slots_ = model_->device.find("NPU") == std::string::npos ? kSlots : 1;
     has_position_ids_ = model_->has_input("position_ids");
@@ -57,7 +56,7 @@ void StatefulRunner::add_slot() {
 void StatefulRunner::learn_layout(Slot& slot) {
     std::vector<int64_t> probe(kProbeTokens, 0);
     sequences_[0] = 0;
-    run({{0, probe.data(), probe.size(), 0, true}});
+    run({{0, probe.data(), probe.size(), 0, true, nullptr}});
     sequences_.clear();
     for (auto& state : slot.request.query_state()) {
         const ov::Tensor tensor = state.get_state();
@@ -101,15 +100,15 @@ void StatefulRunner::clear_cache() {
         if (!slot.busy) reset(slot);
 }
 
-bool StatefulRunner::has_slot() const {
-    return slots_.size() < max_slots_ || std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.busy; });
+size_t StatefulRunner::free_slots() const {
+    return max_slots_ - static_cast<size_t>(std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.busy; }));
 }
 
-size_t StatefulRunner::attach(uint64_t sequence, const std::vector<int64_t>& tokens) {
+size_t StatefulRunner::attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool reuse) {
     size_t best = slots_.size(), common = 0;
     for (size_t i = 0; i < slots_.size(); ++i) {
         if (slots_[i].busy) continue;
-        const size_t length = prefix_caching_ ? std::min(common_prefix(slots_[i].tokens, tokens), tokens.size() - 1) : 0;
+        const size_t length = prefix_caching_ && reuse ? std::min(common_prefix(slots_[i].tokens, tokens), tokens.size() - 1) : 0;
         if (best == slots_.size() || length > common || (length == common && slots_[i].last_use < slots_[best].last_use)) {
             best = i;
             common = length;
@@ -174,12 +173,19 @@ std::vector<float*> StatefulRunner::run(const std::vector<Chunk>& chunks) {
         Slot& slot = slot_of(chunk.sequence);
         auto& request = slot.request;
         const ov::Shape shape{1, chunk.count};
-        ov::Tensor ids(ov::element::i64, shape);
-        std::memcpy(ids.data(), chunk.tokens, chunk.count * sizeof(int64_t));
-        request.set_tensor("input_ids", ids);
+        if (assembler_) {
+            const ov::Tensor rows = assembler_->rows_of({chunk}, chunk.count);
+            request.set_tensor("inputs_embeds", ov::Tensor(ov::element::f32, {1, chunk.count, assembler_->width()}, rows.data()));
+        } else {
+            ov::Tensor ids(ov::element::i64, shape);
+            std::memcpy(ids.data(), chunk.tokens, chunk.count * sizeof(int64_t));
+            request.set_tensor("input_ids", ids);
+        }
         if (has_position_ids_) {
-            ov::Tensor positions(ov::element::i64, shape);
-            std::iota(positions.data<int64_t>(), positions.data<int64_t>() + chunk.count, static_cast<int64_t>(chunk.past));
+            const size_t axes = model_->position_axes;
+            ov::Tensor positions(ov::element::i64, axes == 1 ? shape : ov::Shape{axes, 1, chunk.count});
+            for (size_t axis = 0; axis < axes; ++axis)
+                for (size_t i = 0; i < chunk.count; ++i) positions.data<int64_t>()[axis * chunk.count + i] = position_of(chunk, axis, i);
             request.set_tensor("position_ids", positions);
         }
         if (has_attention_mask_) {
@@ -209,9 +215,9 @@ std::vector<float*> StatefulRunner::run(const std::vector<Chunk>& chunks) {
         content.insert(content.end(), chunk.tokens, chunk.tokens + chunk.count);
         slot.tokens = std::move(content);
         if (!chunk.sample) continue;
-        const ov::Tensor logits = request.get_tensor("logits");
-        const float* last = logits.data<float>() + (logits.get_size() - model_->vocab_size);
-        rows_.emplace_back(last, last + model_->vocab_size);
+        const ov::Tensor output = request.get_tensor(model_->output_name());
+        const float* last = output.data<float>() + (output.get_size() - model_->output_width);
+        rows_.emplace_back(last, last + model_->output_width);
     }
     std::vector<float*> result;
     for (auto& row : rows_) result.push_back(row.data());

@@ -14,17 +14,17 @@ namespace pergola {
 /// common prefix and cuts the state back to it.
 class StatefulRunner : public KvRunner {
 public:
-    StatefulRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits);
+    /// @param rows makes embeddings; null for a model that takes ids
+    StatefulRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits, RowAssembler* rows);
 
-    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens) override;
+    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool reuse) override;
     bool reserve(uint64_t sequence, size_t tokens) override;
     void commit(uint64_t sequence, const std::vector<int64_t>& tokens, size_t computed) override;
     void release(uint64_t sequence) override;
     void clear_cache() override;
-    bool has_slot() const override;
+    size_t free_slots() const override;
     std::vector<float*> run(const std::vector<Chunk>& chunks) override;
     void interrupt() override;
-    size_t vocab_size() const override { return model_->vocab_size; }
     size_t capacity_tokens() const override { return capacity_; }
     KvUsage usage() const override;
 
@@ -46,6 +46,7 @@ private:
     size_t tokens_held() const;
 
     std::shared_ptr<LanguageModel> model_;
+    RowAssembler* assembler_;
     std::vector<Slot> slots_;
     std::mutex slots_mutex_;  // `interrupt` looks at the slots while the scheduler thread adds one
     std::unordered_map<uint64_t, size_t> sequences_;

@@ -8,6 +8,8 @@
 namespace pergola {
 namespace {
 
+constexpr const char* kHiddenState = "last_hidden_state";
+
 std::shared_ptr<ov::Node> last_matmul(const std::shared_ptr<ov::Model>& model) {
     for (const auto& output : model->outputs()) {
         if (model->outputs().size() > 1 && output.get_names().count("logits") == 0) continue;
@@ -17,6 +19,15 @@ std::shared_ptr<ov::Node> last_matmul(const std::shared_ptr<ov::Model>& model) {
             if (ov::is_type<ov::op::v13::ScaledDotProductAttention>(node)) break;
             node = node->get_input_node_shared_ptr(0);
         }
+    }
+    return nullptr;
+}
+
+/// The output of a model without a head of its own.
+std::shared_ptr<ov::Node> hidden_state_result(const std::shared_ptr<ov::Model>& model) {
+    for (const auto& output : model->outputs()) {
+        if (output.get_names().count("logits") > 0) return nullptr;
+        if (output.get_names().count(kHiddenState) > 0) return output.get_node_shared_ptr();
     }
     return nullptr;
 }
@@ -33,9 +44,10 @@ void make_paged(const std::shared_ptr<ov::Model>& model) {
 }
 
 bool gather_sampled_rows(const std::shared_ptr<ov::Model>& model) {
-    const auto matmul = last_matmul(model);
-    if (!matmul) return false;
-    const auto hidden = matmul->input_value(0);
+    const auto result = hidden_state_result(model);
+    const std::shared_ptr<ov::Node> reader = result ? result : last_matmul(model);
+    if (!reader) return false;
+    const auto hidden = reader->input_value(0);
     const auto shape = hidden.get_partial_shape();
     if (shape.rank().is_dynamic()) return false;
     // Paged graphs have one dynamic axis, the tokens; stateful ones have batch and tokens, in this order.
@@ -48,7 +60,11 @@ bool gather_sampled_rows(const std::shared_ptr<ov::Model>& model) {
     rows->set_friendly_name("sampled_rows");
     rows->output(0).set_names({"sampled_rows"});
     const auto gather = std::make_shared<ov::op::v8::Gather>(hidden, rows, ov::op::v0::Constant::create(ov::element::i64, {}, {axis}));
-    matmul->input(0).replace_source_output(gather);
+    reader->input(0).replace_source_output(gather);
+    if (result) {
+        hidden.get_tensor().set_names({});
+        gather->output(0).set_names({kHiddenState});
+    }
     model->add_parameters({rows});
     model->validate_nodes_and_infer_types();
     return true;
