@@ -56,7 +56,7 @@ export async function loadImageModel(model: unknown, options: ImageLoadOptions):
   const opened: { close(): Promise<void> }[] = [];
   const tokenizer = await Tokenizer.fromFolder(source.folder);
   try {
-    const tokenIds = promptTokenIds(tokenizer, source.folder);
+    const tokenIds = promptTokenIds(tokenizer, facts, source.folder);
     const template = await janusTemplate(source, facts, tokenizer);
     progress.report("tokenizer", 1);
     const ends = signal ?? new AbortController().signal;
@@ -108,6 +108,8 @@ function checkFamily(source: VisionModelSource): void {
     );
   }
   const missing = Object.values(GRAPHS).filter((name) => !source.has(name));
+  // Tells what is wrong with the file.
+  if (missing.length === 1) source.graph(missing[0]!);
   if (missing.length > 0) {
     throw new ModelError(
       `${source.folder} lacks ${missing.map((name) => `${name}.xml (or its .bin)`).join(", ")}. Convert the checkpoint again: ` +

@@ -63,7 +63,11 @@ const callFields = {
 
 const callSchema = z.strictObject(callFields);
 const streamSchema = z.strictObject({ ...callFields, previewEvery: wholeNumber(1).optional() });
-const explainSchema = z.strictObject({ ...callFields, previewEvery: wholeNumber(1).optional(), prompt: z.unknown() });
+const explainSchema = z.strictObject({
+  ...callFields,
+  previewEvery: wholeNumber(1).optional(),
+  prompt: z.unknown().optional(),
+});
 const loadSchema = z.strictObject({
   ...loadOptionFields,
   weights: z.enum(["f16", "int8", "int4"]).optional(),

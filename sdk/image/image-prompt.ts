@@ -1,6 +1,6 @@
 import { ModelError, OptionError } from "../core/errors.js";
 import { showValue } from "../core/validate.js";
-import { IMAGE_TOKENS } from "../models/janus-facts.js";
+import type { JanusFacts } from "../models/janus-facts.js";
 import type { Tokenizer } from "../text/tokenizer.js";
 import type { LoadedImageModel, PromptTokenIds } from "./image-model.js";
 
@@ -24,7 +24,7 @@ export function checkImagePrompt(prompt: unknown): string {
 }
 
 /** Finds the ids, which differ between repositories. @throws ModelError where the vocabulary lacks one */
-export function promptTokenIds(tokenizer: Tokenizer, folder: string): PromptTokenIds {
+export function promptTokenIds(tokenizer: Tokenizer, { tokens }: JanusFacts, folder: string): PromptTokenIds {
   const idOf = (token: string): number => {
     const id = tokenizer.idOf(token);
     if (id !== undefined) return id;
@@ -33,7 +33,7 @@ export function promptTokenIds(tokenizer: Tokenizer, folder: string): PromptToke
       { file: folder },
     );
   };
-  return { bos: idOf(IMAGE_TOKENS.bos), pad: idOf(IMAGE_TOKENS.pad), beginOfImage: idOf(IMAGE_TOKENS.beginOfImage) };
+  return { bos: idOf(tokens.bos), pad: idOf(tokens.pad), beginOfImage: idOf(tokens.beginOfImage) };
 }
 
 /**
@@ -42,16 +42,16 @@ export function promptTokenIds(tokenizer: Tokenizer, folder: string): PromptToke
  * `generation_inference.py`). Control tokens that the prompt spells are plain text.
  */
 export async function encodeImagePrompt(
-  { template, tokenIds }: Pick<LoadedImageModel, "template" | "tokenIds">,
+  { template, tokenIds, facts }: Pick<LoadedImageModel, "template" | "tokenIds" | "facts">,
   prompt: string,
 ): Promise<EncodedImagePrompt> {
   const { ids, text } = await template.encode([{ role: "user", content: prompt }]);
   const { bos, pad, beginOfImage } = tokenIds;
   // Templates of this family print no BOS; the models' tokenizers add it.
   const body = ids[0] === bos ? ids.slice(1) : ids;
-  const opening = text.startsWith(IMAGE_TOKENS.bos) ? "" : IMAGE_TOKENS.bos;
+  const opening = text.startsWith(facts.tokens.bos) ? "" : facts.tokens.bos;
   return {
-    text: `${opening}${text}${IMAGE_TOKENS.beginOfImage}`,
+    text: `${opening}${text}${facts.tokens.beginOfImage}`,
     ids: [bos, ...body, beginOfImage],
     unconditionalIds: [bos, ...body.map(() => pad), beginOfImage],
   };

@@ -39,7 +39,6 @@ export function planImageCall(
   options: ImageStreamOptions,
 ): ImageCall {
   const { imageSize } = facts;
-  const { signal: _, ...call } = options;
   const defaults: ImageSettings = {
     n: 1,
     seed: undefined,
@@ -51,8 +50,8 @@ export function planImageCall(
     height: imageSize,
     previewEvery: undefined,
   };
-  const { values, sources } = mergeOptions([{ source: "call", values: call }], defaults);
-  if (sources.guidance === "default" && source.generationConfig["guidance_scale"] !== undefined) {
+  const { values, sources } = mergeOptions([{ source: "call", values: options }], defaults);
+  if (sources.guidance === "default" && source.generationConfig["guidance_scale"] === facts.guidanceScale) {
     sources.guidance = "generation_config.json";
   }
   for (const side of ["width", "height"] as const) {

@@ -8,7 +8,7 @@ type Grids = readonly (readonly number[])[];
 export interface StepFeedOptions {
   /** Tokens of a whole picture. */
   of: number;
-  push(step: ImageStep): void;
+  push: (step: ImageStep) => void;
   /** `undefined`: no previews. */
   previewEvery: number | undefined;
   /** Decodes a preview of each picture; ends when the signal aborts. */
@@ -41,6 +41,7 @@ export class StepFeed {
   /** A preview whose step was told without it. */
   #late: Promise<void> | undefined;
   #waiting: Entry | undefined;
+  #isDraining = false;
   #draining: Promise<void> | undefined;
 
   constructor(options: StepFeedOptions) {
@@ -61,7 +62,7 @@ export class StepFeed {
       const grids = isDue ? pictures.map((made) => made.slice(0, at <= level ? at : undefined)) : undefined;
       this.#queue.push({ token: at, grids });
     }
-    if (this.#queue.length > 0) this.#draining ??= this.#drain();
+    if (!this.#isDraining) this.#draining = this.#drain();
   }
 
   /** All tokens are there: tells the steps that wait, then ends previews. What is late shows less than the pictures that come next. */
@@ -97,6 +98,7 @@ export class StepFeed {
   }
 
   async #drain(): Promise<void> {
+    this.#isDraining = true;
     for (let entry; (entry = this.#queue.shift()) !== undefined;) {
       if (entry.grids === undefined || this.#ends.signal.aborted) this.#tell(entry.token);
       else if (this.#late) {
@@ -104,7 +106,7 @@ export class StepFeed {
         this.#tell(entry.token);
       } else await this.#preview(entry.token, entry.grids);
     }
-    this.#draining = undefined;
+    this.#isDraining = false;
   }
 
   async #preview(token: number, grids: Grids): Promise<void> {
