@@ -8,17 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "files.hpp"
-#include "json.hpp"
+#include "references.hpp"
 
 namespace pergola::test {
-
-/// Expected values of references, made by the scripts beside them in native/test/fixtures.
-inline std::string reference_file(const std::string& name) {
-    return (std::filesystem::path(__FILE__).parent_path() / "fixtures" / name).string();
-}
-
-inline Json reference(const std::string& name) { return JsonReader(read_file(reference_file(name))).read(); }
 
 inline std::vector<float> read_floats(const std::string& path) {
     const std::string bytes = read_file(path);
