@@ -3,7 +3,7 @@ import { OptionError } from "../core/errors.js";
 import { throwIfAborted } from "../core/abort.js";
 import { cachedConversion } from "./conversion-cache.js";
 import type { WeightFormat } from "./convert/weights.js";
-import { checkpointFiles, type WhisperCheckpoint } from "./convert/whisper-checkpoint.js";
+import { WHISPER } from "./convert/whisper-checkpoint.js";
 import { whisperPreprocessorConfig } from "./convert/whisper-files.js";
 import { keyOfFiles } from "./file-key.js";
 import { readJsonObject } from "./json-file.js";
@@ -55,9 +55,8 @@ export async function resolveWhisperModel(model: unknown, options: ResolveWhispe
   const { format, folder: given } = await findWhisperFolder(model);
   let folder = given;
   if (format !== "openvino") {
-    const checkpoint: WhisperCheckpoint = { format, folder: given };
-    const request = { checkpoint, weights: weights ?? "f16" };
-    folder = await cachedConversion(request, await checkpointFiles(checkpoint), options);
+    const checkpoint = { architecture: WHISPER.name, format, folder: given };
+    folder = await cachedConversion({ checkpoint, plan: { format: weights ?? "f16" } }, await WHISPER.files(checkpoint), options);
   } else if (weights !== undefined) {
     throw new OptionError(
       `weights must be left out for ${given}: it is OpenVINO IR, which is used as it is. ` +

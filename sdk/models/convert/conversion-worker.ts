@@ -1,13 +1,14 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { ModelError, UnsupportedError } from "../../core/errors.js";
+import type { Checkpoint } from "./architecture.js";
+import { architectureNamed } from "./architectures.js";
 import { convertFolder } from "./convert-folder.js";
-import type { WeightFormat } from "./weights.js";
-import { prepareWhisper, type WhisperCheckpoint } from "./whisper-checkpoint.js";
+import type { WeightPlan } from "./weights.js";
 
 /** A conversion to make. */
 export interface ConversionRequest {
-  checkpoint: WhisperCheckpoint;
-  weights: WeightFormat;
+  checkpoint: Checkpoint;
+  plan: WeightPlan;
   /** The folder to make. */
   target: string;
   /** Leaves a complete conversion alone that another process has put there meanwhile. */
@@ -34,10 +35,11 @@ const PROGRESS_STEP = 0.002;
 
 /** @throws whatever a conversion throws */
 export function convertHere(
-  { checkpoint, weights, target, keepOther }: ConversionRequest,
+  { checkpoint, plan, target, keepOther }: ConversionRequest,
   control: { signal?: AbortSignal | undefined; onProgress?: ((fraction: number) => void) | undefined },
 ): Promise<string[]> {
-  return convertFolder(target, () => prepareWhisper(checkpoint, weights), { ...control, keepOther });
+  const architecture = architectureNamed(checkpoint.architecture);
+  return convertFolder(target, () => architecture.prepare(checkpoint, plan), { ...control, keepOther });
 }
 
 export function packError(error: unknown): PackedError {

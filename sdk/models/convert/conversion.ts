@@ -1,14 +1,15 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { copyFile, readFile, stat, writeFile } from "node:fs/promises";
+import { copyFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { throwIfAborted } from "../../core/abort.js";
 import { ModelError, PergolaError } from "../../core/errors.js";
+import { readJsonObject } from "../json-file.js";
 import type { Graph } from "./graph.js";
 import { constantBytes, writeIr } from "./ir-writer.js";
 import type { TensorSource } from "./tensor-source.js";
-import type { WeightFormat } from "./weights.js";
+import { DEFAULT_GROUP_SIZE, type WeightFormat, type WeightPlan } from "./weights.js";
 
 /** Goes up whenever the same checkpoint makes other files: conversions in the cache are made anew then. */
 export const CONVERTER_VERSION = 1;
@@ -20,7 +21,7 @@ export const MANIFEST = "pergola-conversion.json";
 export interface PreparedConversion {
   /** For example `whisper`. */
   architecture: string;
-  weights: WeightFormat;
+  plan: WeightPlan;
   /** Graphs by file name without ending. */
   graphs: ReadonlyMap<string, Graph>;
   /** JSON files by name. */
@@ -28,12 +29,27 @@ export interface PreparedConversion {
   /** Files to be taken over, by name: path of the original. */
   copies: ReadonlyMap<string, string>;
   source: TensorSource;
+  facts?: ConversionFacts;
 }
 
-interface Manifest {
+/** What a program must know about a language model and its files do not tell. */
+export interface ConversionFacts {
+  /** Tokens that the graph is right for. */
+  contextLength: number;
+  /** Why the keys and values must be kept in the model's state; empty where any way of attention will do. */
+  statefulReason: string;
+  /** What a user may not expect; for `explain()`. */
+  notes: string[];
+}
+
+/** What a conversion is and consists of. */
+export interface Manifest {
   converter: number;
   architecture: string;
   weights: WeightFormat;
+  /** Of `int4`. */
+  groupSize?: number;
+  facts?: ConversionFacts;
   /** `sha256` for all but the weights. */
   files: Record<string, { bytes: number; sha256?: string }>;
 }
@@ -45,7 +61,7 @@ interface Manifest {
  * @throws the signal's reason; ModelError if the checkpoint or the disk fails
  */
 export async function writeConversion(
-  { architecture, weights, graphs, json, copies }: PreparedConversion,
+  { architecture, plan, graphs, json, copies, facts }: PreparedConversion,
   folder: string,
   { signal, onProgress }: { signal?: AbortSignal | undefined; onProgress?: ((fraction: number) => void) | undefined },
 ): Promise<string[]> {
@@ -70,7 +86,12 @@ export async function writeConversion(
     }
     const files: Manifest["files"] = {};
     for (const name of names) files[name] = await describe(join(folder, name));
-    const manifest: Manifest = { converter: CONVERTER_VERSION, architecture, weights, files };
+    const { format: weights, groupSize = DEFAULT_GROUP_SIZE } = plan;
+    const manifest: Manifest = {
+      ...{ converter: CONVERTER_VERSION, architecture, weights, ...(weights === "int4" && { groupSize }) },
+      ...(facts && { facts }),
+      files,
+    };
     await writeFile(join(folder, MANIFEST), jsonText(manifest));
     throwIfAborted(signal);
     return [...names, MANIFEST];
@@ -79,11 +100,16 @@ export async function writeConversion(
   }
 }
 
+/** The list of a folder that was made by a conversion; `undefined` for others. @throws ModelError for one that is damaged */
+export async function readManifest(folder: string): Promise<Manifest | undefined> {
+  return (await readJsonObject(join(folder, MANIFEST))) as Manifest | undefined;
+}
+
 /** True if a folder holds a conversion by this version, with every file as it was written. */
 export async function isComplete(folder: string): Promise<boolean> {
   try {
-    const manifest = JSON.parse(await readFile(join(folder, MANIFEST), "utf8")) as Manifest;
-    if (manifest.converter !== CONVERTER_VERSION) return false;
+    const manifest = await readManifest(folder);
+    if (manifest?.converter !== CONVERTER_VERSION) return false;
     for (const [name, { bytes, sha256 }] of Object.entries(manifest.files)) {
       const path = join(folder, name);
       if ((await stat(path)).size !== bytes) return false;

@@ -89,7 +89,11 @@ describe("refuses", () => {
   });
 
   it.each([
+    [{ weights: "int3" }, "weights"],
+    // Whisper has no 4 bits.
     [{ weights: "int4" }, "weights"],
+    [{ groupSize: 64 }, "groupSize"],
+    [{ weights: "int4", groupSize: 48 }, "groupSize"],
     [{ weigths: "int8" }, "weigths"],
     [{ overwrite: 1 }, "overwrite"],
     [{ signal: {} }, "signal"],

@@ -2,19 +2,25 @@ import { readdir, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { z } from "zod";
 import { throwIfAborted } from "../../core/abort.js";
-import { ModelError, OptionError } from "../../core/errors.js";
+import { OptionError } from "../../core/errors.js";
 import { callback, flag, signal } from "../../core/option-schemas.js";
 import { parseOptions } from "../../core/validate.js";
 import { modelPath } from "../model-path.js";
-import { findWhisperFolder } from "../whisper-folder.js";
-import { MANIFEST } from "./conversion.js";
+import { architectureNamed } from "./architectures.js";
+import { MANIFEST, readManifest } from "./conversion.js";
+import { findCheckpoint } from "./find-checkpoint.js";
 import { runConversion } from "./run-conversion.js";
-import type { WeightFormat } from "./weights.js";
+import { DEFAULT_GROUP_SIZE, type WeightFormat } from "./weights.js";
 
 /** Options of {@link convertModel}. */
 export interface ConvertOptions {
-  /** How matrices are stored: half precision, or whole numbers of 8 bits with one scale a row. Defaults to `f16`. */
+  /**
+   * How matrices are stored: half precision, whole numbers of 8 bits with one scale a row, or whole numbers of 4 bits with one
+   * scale a group of values (embedding and last layer have 8 bits then). Defaults to `f16`.
+   */
   weights?: WeightFormat | undefined;
+  /** For `int4`: values that share a scale. Smaller groups are more exact and take more room; -1 = a whole row. Defaults to 64. */
+  groupSize?: 32 | 64 | 128 | -1 | undefined;
   /** Replaces an earlier conversion in the folder. Defaults to `false`. */
   overwrite?: boolean | undefined;
   /** Told the share of the weights that is written, from 0 to 1. */
@@ -27,17 +33,25 @@ export interface ConvertOptions {
 export interface ConversionResult {
   /** The folder, as an absolute path. */
   path: string;
-  /** For example `whisper`. */
+  /** For example `whisper`, `llama` or `qwen3`. */
   architecture: string;
   weights: WeightFormat;
+  /** Where `weights` is `int4`. */
+  groupSize?: number;
   /** Names of the files in the folder, in alphabetical order. */
   files: string[];
   /** Bytes of all files together. */
   bytes: number;
 }
 
+/** The `groupSize` option, wherever a conversion can be asked for. */
+export const groupSizeField = z
+  .union([z.literal(32), z.literal(64), z.literal(128), z.literal(-1)])
+  .describe("32, 64, 128, or -1 for one scale a row");
+
 const schema = z.strictObject({
-  weights: z.enum(["f16", "int8"]).describe('"f16" or "int8"').optional(),
+  weights: z.enum(["f16", "int8", "int4"]).describe('"f16", "int8" or "int4"').optional(),
+  groupSize: groupSizeField.optional(),
   overwrite: flag.optional(),
   onProgress: callback<(fraction: number) => void>().optional(),
   signal: signal.optional(),
@@ -46,34 +60,45 @@ const schema = z.strictObject({
 /**
  * Converts a checkpoint to OpenVINO IR, as optimum-intel would, without Python. Weights are read and written piece by piece.
  *
- * Whisper checkpoints can be converted: CTranslate2 folders (as faster-whisper has them) and Hugging Face folders with
- * safetensors.
+ * Language models of the Llama family (Llama, Qwen2, Qwen3, Mistral, SmolLM2, Phi-3, Gemma 2), Janus and Whisper can be
+ * converted: Hugging Face folders with safetensors, and CTranslate2 folders of Whisper (as faster-whisper has them).
  *
- * @param checkpoint - the folder
+ * @param model - the folder of the checkpoint
  * @param out - the folder to make; it must not exist yet, or be empty. It appears when it is complete
  * @throws OptionError for wrong arguments, or if `out` holds something
  * @throws ModelError if files are missing, damaged or do not fit together, or the folder cannot be written
  * @throws UnsupportedError for checkpoints that cannot be converted
  */
 export async function convertModel(
-  checkpoint: string | URL,
+  model: string | URL,
   out: string | URL,
   options: ConvertOptions = {},
 ): Promise<ConversionResult> {
-  const { weights = "f16", overwrite = false, onProgress, signal } = parseOptions(schema, options);
-  throwIfAborted(signal);
-  const found = await findWhisperFolder(checkpoint);
-  const { format, folder } = found;
-  if (format === "openvino") {
-    throw new ModelError(`${folder} is OpenVINO IR already. Pass the checkpoint it was made from.`, { file: folder });
+  const { weights = "f16", groupSize, overwrite = false, onProgress, signal } = parseOptions(schema, options);
+  if (groupSize !== undefined && weights !== "int4") {
+    throw new OptionError(`groupSize is for int4 weights only; weights is ${weights}. Leave it out, or set weights to "int4".`, {
+      ...{ path: "groupSize", expected: "nothing unless weights is int4", received: groupSize },
+    });
   }
-  const path = outPath(out, folder);
+  throwIfAborted(signal);
+  const checkpoint = await findCheckpoint(model);
+  const { formats } = architectureNamed(checkpoint.architecture);
+  if (!formats.includes(weights)) {
+    throw new OptionError(`weights must be ${formats.join(" or ")} for ${checkpoint.architecture} models, received ${weights}.`, {
+      ...{ path: "weights", expected: formats.join(" or "), received: weights },
+    });
+  }
+  const path = outPath(out, checkpoint.folder);
   await checkOut(path, overwrite);
-  const request = { checkpoint: { format, folder }, weights, target: path, keepOther: false };
+  const request = { checkpoint, plan: { format: weights, groupSize }, target: path, keepOther: false };
   const files = await runConversion(request, { signal, onProgress });
+  const architecture = (await readManifest(path))?.architecture ?? checkpoint.architecture;
   let bytes = 0;
   for (const name of files) bytes += (await stat(join(path, name))).size;
-  return { path, architecture: "whisper", weights, files: files.sort(), bytes };
+  return {
+    ...{ path, architecture, weights, ...(weights === "int4" && { groupSize: groupSize ?? DEFAULT_GROUP_SIZE }) },
+    ...{ files: files.sort(), bytes },
+  };
 }
 
 function outPath(out: unknown, checkpoint: string): string {

@@ -1,12 +1,12 @@
 /** Types of tensor elements, by their OpenVINO names. */
-export type ElementType = "f32" | "f16" | "bf16" | "i8" | "u8" | "i16" | "i32" | "i64" | "boolean";
+export type ElementType = "f32" | "f16" | "bf16" | "i4" | "i8" | "u8" | "i16" | "i32" | "i64" | "boolean";
 
 const BYTES: Record<ElementType, number> = {
   ...{ f32: 4, f16: 2, bf16: 2 },
-  ...{ i8: 1, u8: 1, i16: 2, i32: 4, i64: 8, boolean: 1 },
+  ...{ i4: 0.5, i8: 1, u8: 1, i16: 2, i32: 4, i64: 8, boolean: 1 },
 };
 
-/** Bytes of one element. */
+/** Bytes of one element; half a byte for `i4`. */
 export function bytesOf(type: ElementType): number {
   return BYTES[type];
 }

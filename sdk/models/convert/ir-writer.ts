@@ -9,7 +9,7 @@ const ALIGNMENT = 64;
 /** Names of element types in ports. */
 const PRECISION: Record<ElementType, string> = {
   ...{ f32: "FP32", f16: "FP16", bf16: "BF16" },
-  ...{ i8: "I8", u8: "U8", i16: "I16", i32: "I32", i64: "I64", boolean: "BOOL" },
+  ...{ i4: "I4", i8: "I8", u8: "U8", i16: "I16", i32: "I32", i64: "I64", boolean: "BOOL" },
 };
 
 /** Where a constant lies in the `.bin` file. */

@@ -29,7 +29,7 @@ export function integers(graph: Graph, values: number | readonly number[], type:
 }
 
 /** A small f32 constant. */
-export function floats(graph: Graph, values: readonly number[], shape: readonly number[]): Value {
+export function floats(graph: Graph, values: ArrayLike<number>, shape: readonly number[]): Value {
   return literal(graph, "f32", shape, Float32Array.from(values));
 }
 
@@ -72,8 +72,36 @@ function binary(type: string, left: Value, right: Value, output: ElementType = l
 }
 
 export const add = (left: Value, right: Value): Value => binary("Add", left, right);
+export const subtract = (left: Value, right: Value): Value => binary("Subtract", left, right);
 export const multiply = (left: Value, right: Value): Value => binary("Multiply", left, right);
+export const divide = (left: Value, right: Value): Value => binary("Divide", left, right);
+export const power = (base: Value, exponent: Value): Value => binary("Power", base, exponent);
+export const greater = (left: Value, right: Value): Value => binary("Greater", left, right, "boolean");
+export const logicalAnd = (left: Value, right: Value): Value => binary("LogicalAnd", left, right, "boolean");
 export const lessEqual = (left: Value, right: Value): Value => binary("LessEqual", left, right, "boolean");
+
+function unary(type: string, value: Value): Value {
+  return value.graph.add(type, { inputs: [value], output: value.type });
+}
+
+export const squareRoot = (value: Value): Value => unary("Sqrt", value);
+export const cosine = (value: Value): Value => unary("Cos", value);
+export const sine = (value: Value): Value => unary("Sin", value);
+export const hyperbolicTangent = (value: Value): Value => unary("Tanh", value);
+
+/** `x · σ(x)`, also known as SiLU. */
+export function swish(value: Value): Value {
+  return value.graph.add("Swish", { version: "opset4", inputs: [value], output: value.type });
+}
+
+export function softmax(value: Value, axis: number): Value {
+  return value.graph.add("SoftMax", { version: "opset8", inputs: [value], attributes: { axis }, output: value.type });
+}
+
+export function reduceMean(value: Value, axes: readonly number[]): Value {
+  const inputs = [value, integers(value.graph, axes)];
+  return value.graph.add("ReduceMean", { inputs, attributes: { keep_dims: true }, output: value.type });
+}
 
 export function select(condition: Value, whenTrue: Value, whenFalse: Value): Value {
   const inputs = [condition, whenTrue, whenFalse];
@@ -99,12 +127,20 @@ export function transpose(value: Value, order: readonly number[]): Value {
   return value.graph.add("Transpose", { inputs: [value, integers(value.graph, order)], output: value.type });
 }
 
-export function unsqueeze(value: Value, axes: readonly number[]): Value {
+export function unsqueeze(value: Value, axes: number | readonly number[]): Value {
   return value.graph.add("Unsqueeze", { inputs: [value, integers(value.graph, axes)], output: value.type });
 }
 
 export function concat(values: readonly [Value, ...Value[]], axis: number): Value {
   return values[0].graph.add("Concat", { inputs: values, attributes: { axis }, output: values[0].type });
+}
+
+/** What lies from `start` up to, not including, `stop` along one axis. */
+export function slice(value: Value, axis: number, start: number, stop: number | "end"): Value {
+  const { graph } = value;
+  const last = stop === "end" ? 2 ** 31 - 1 : stop;
+  const bounds = [[start], [last], [1], [axis]].map((list) => integers(graph, list));
+  return graph.add("Slice", { version: "opset8", inputs: [value, ...bounds], output: value.type });
 }
 
 export function gather(values: Value, indices: Value, axis: number): Value {
@@ -131,8 +167,9 @@ export function range(start: Value, stop: Value): Value {
   return start.graph.add("Range", { version: "opset4", inputs, attributes: { output_type: "i64" }, output: "i64" });
 }
 
-export function broadcast(value: Value, shape: Value): Value {
-  return value.graph.add("Broadcast", { version: "opset3", inputs: [value, shape], attributes: { mode: "numpy" }, output: value.type });
+/** @param mode - `bidirectional` also keeps what is larger than in `shape` */
+export function broadcast(value: Value, shape: Value, mode: "numpy" | "bidirectional" = "numpy"): Value {
+  return value.graph.add("Broadcast", { version: "opset3", inputs: [value, shape], attributes: { mode }, output: value.type });
 }
 
 /** Mean 0 and variance 1 along the last axis. */
@@ -145,9 +182,9 @@ export function meanVarianceNormalization(value: Value, epsilon: number): Value 
   });
 }
 
-/** The exact GELU, by the error function. */
-export function gelu(value: Value): Value {
-  return value.graph.add("Gelu", { version: "opset7", inputs: [value], attributes: { approximation_mode: "ERF" }, output: value.type });
+/** GELU: exact, by the error function, or by its approximation with the hyperbolic tangent. */
+export function gelu(value: Value, form: "ERF" | "TANH" = "ERF"): Value {
+  return value.graph.add("Gelu", { version: "opset7", inputs: [value], attributes: { approximation_mode: form }, output: value.type });
 }
 
 /** Convolution along one axis: `[batch, channels, length]`. */

@@ -1,10 +1,10 @@
-import { ModelError, UnsupportedError } from "../../core/errors.js";
+import { UnsupportedError } from "../../core/errors.js";
 import { bytesOf, elementCount, isFloat } from "./element-type.js";
-import { findNonFinite, findNonFiniteHalf, toFloat16, toFloat32 } from "./floats.js";
 import type { Graph, Value } from "./graph.js";
-import { constant, convert, multiply } from "./operations.js";
-import { roundRows } from "./rounding.js";
-import { requireTensor, rowsOf, type TensorInfo, type TensorSource } from "./tensor-source.js";
+import { constant, convert, multiply, reshape } from "./operations.js";
+import { roundGroups, roundRows } from "./rounding.js";
+import { requireTensor, type TensorInfo, type TensorSource } from "./tensor-source.js";
+import { allRows, floatPieces, halfPieces, type TensorRows } from "./weight-pieces.js";
 
 /** How matrices are stored. Biases, norms, convolutions and position tables are never rounded to whole numbers. */
 export type WeightFormat = "f16" | "int8" | "int4";
@@ -19,8 +19,8 @@ export interface WeightPlan {
 /** Embedding and last layer are `edge`: with `int4` they have 8 bits, since answers suffer most from errors there. */
 export type MatrixRole = "inner" | "edge";
 
-/** Values converted at a time: some milliseconds of work, after which the event loop turns. */
-const PIECE_VALUES = 262_144;
+/** Of `int4`; what most published models have. */
+export const DEFAULT_GROUP_SIZE = 64;
 
 /** Turns tensors of a checkpoint into constants of a graph. Values are read when the file is written. */
 export class WeightConstants {
@@ -46,30 +46,98 @@ export class WeightConstants {
    * @throws ModelError
    */
   tensor(name: string, shape: readonly number[], as: readonly number[] = shape): Value {
-    const tensor = this.#find(name, shape);
-    const stored = constant(this.#graph, "f16", as, elementCount(shape) * bytesOf("f16"), () => halves(this.#source, tensor));
+    return this.#halves(allRows(this.#find(name, shape)), name, as);
+  }
+
+  /**
+   * A small tensor of one axis, such as a bias or a norm's weights, with every bit that the checkpoint has.
+   *
+   * @param as - the shape in the graph
+   * @throws ModelError
+   */
+  vector(name: string, size: number, as: readonly number[]): Value {
+    const tensor = this.#find(name, [size]);
+    const source = this.#source;
+    if (tensor.type === "f16") return this.#halves(allRows(tensor), name, as);
+    const stored = constant(this.#graph, "f32", as, size * bytesOf("f32"), async function* () {
+      for await (const { values } of floatPieces(source, allRows(tensor))) yield bytesOfArray(values);
+    });
+    return this.#graph.rename(stored, name);
+  }
+
+  /**
+   * A matrix with one row an output (or a token), in the format chosen.
+   *
+   * @throws ModelError
+   */
+  matrix(name: string, rows: number, columns: number, role: MatrixRole = "inner"): Value {
+    return this.#matrix(allRows(this.#find(name, [rows, columns])), name, role);
+  }
+
+  /**
+   * Some rows of a matrix that holds several, joined.
+   *
+   * @param part - `rows` and `columns` of the whole, and which rows to take
+   * @throws ModelError
+   */
+  matrixRows(name: string, part: { rows: number; columns: number; firstRow: number; count: number }): Value {
+    const tensor = this.#find(name, [part.rows, part.columns]);
+    return this.#matrix({ tensor, firstRow: part.firstRow, count: part.count }, `${name}.${part.firstRow}`, "inner");
+  }
+
+  #matrix(rows: TensorRows, name: string, role: MatrixRole): Value {
+    const columns = rows.tensor.shape[1]!;
+    const { format, groupSize = DEFAULT_GROUP_SIZE } = this.#plan;
+    if (format === "f16") return this.#halves(rows, name, [rows.count, columns]);
+    const group = groupSize === -1 ? columns : groupSize;
+    // A matrix whose rows are no whole number of groups has 8 bits: there are few, in small models.
+    const fits = columns % group === 0 && group % 2 === 0;
+    return format === "int4" && role === "inner" && fits ? this.#int4(rows, name, group) : this.#int8(rows, name);
+  }
+
+  #halves(rows: TensorRows, name: string, as: readonly number[]): Value {
+    const stored = constant(this.#graph, "f16", as, elementCount(as) * bytesOf("f16"), () => halfPieces(this.#source, rows));
     return convert(this.#graph.rename(stored, name), "f32", true);
   }
 
-  /** A matrix with one row an output (or a token), in the format chosen. @throws ModelError */
-  matrix(name: string, rows: number, columns: number, role: MatrixRole = "inner"): Value {
-    void role; // int4 follows
-    if (this.#plan.format === "f16") return this.tensor(name, [rows, columns]);
-    const tensor = this.#find(name, [rows, columns]);
-    const scales = new Float32Array(rows);
+  /** Symmetric, with one scale a row. */
+  #int8(rows: TensorRows, name: string): Value {
+    const { count } = rows;
+    const columns = rows.tensor.shape[1]!;
+    const scales = new Float32Array(count);
     const source = this.#source;
-    const stored = constant(this.#graph, "i8", [rows, columns], rows * columns, async function* () {
-      for await (const { values, firstRow } of rowPieces(source, tensor)) {
-        yield new Uint8Array(roundRows(values, columns, scales, firstRow).buffer);
-      }
+    const stored = constant(this.#graph, "i8", [count, columns], count * columns, async function* () {
+      for await (const { values, row } of floatPieces(source, rows)) yield bytesOfArray(roundRows(values, columns, scales, row));
     });
     this.#graph.rename(stored, name);
     // Written after the values above, when the scales are known.
-    const factors = constant(this.#graph, "f32", [rows, 1], rows * bytesOf("f32"), async function* () {
-      yield new Uint8Array(scales.buffer);
+    const factors = constant(this.#graph, "f32", [count, 1], count * bytesOf("f32"), async function* () {
+      yield bytesOfArray(scales);
     });
     this.#graph.rename(factors, `${name}.scale`);
     return multiply(convert(stored, "f32"), factors);
+  }
+
+  /** Symmetric, with one scale a group; in the operations in which NNCF writes it. */
+  #int4(rows: TensorRows, name: string, group: number): Value {
+    const { count } = rows;
+    const columns = rows.tensor.shape[1]!;
+    const groups = columns / group;
+    const scales = new Uint16Array(count * groups);
+    const source = this.#source;
+    const stored = constant(this.#graph, "i4", [count, groups, group], (count * columns) / 2, async function* () {
+      for await (const { values, row } of floatPieces(source, rows)) {
+        const rounded = roundGroups(values, group);
+        scales.set(rounded.scales, row * groups);
+        yield rounded.packed;
+      }
+    });
+    this.#graph.rename(stored, name);
+    const factors = constant(this.#graph, "f16", [count, groups, 1], scales.byteLength, async function* () {
+      yield bytesOfArray(scales);
+    });
+    this.#graph.rename(factors, `${name}.scale`);
+    return convert(reshape(multiply(convert(stored, "f16"), factors), [count, columns]), "f32");
   }
 
   #find(name: string, shape: readonly number[]): TensorInfo {
@@ -82,46 +150,6 @@ export class WeightConstants {
   }
 }
 
-async function* halves(source: TensorSource, tensor: TensorInfo): AsyncGenerator<Uint8Array> {
-  for await (const { bytes, firstRow } of bytePieces(source, tensor)) {
-    const floats = tensor.type as "f32" | "f16" | "bf16";
-    const rounded = floats === "f16" ? new Uint16Array(bytes.buffer, 0, bytes.length >> 1) : toFloat16(toFloat32(bytes, floats));
-    const bad = findNonFiniteHalf(rounded);
-    if (bad >= 0) {
-      const value = toFloat32(bytes.slice(bad * bytesOf(floats), (bad + 1) * bytesOf(floats)), floats)[0]!;
-      throw notUsable(tensor, firstRow, bad, value);
-    }
-    yield new Uint8Array(rounded.buffer, rounded.byteOffset, rounded.byteLength);
-  }
-}
-
-async function* rowPieces(
-  source: TensorSource,
-  tensor: TensorInfo,
-): AsyncGenerator<{ values: Float32Array; firstRow: number }> {
-  for await (const { bytes, firstRow } of bytePieces(source, tensor)) {
-    const values = toFloat32(bytes, tensor.type as "f32" | "f16" | "bf16");
-    const bad = findNonFinite(values);
-    if (bad >= 0) throw notUsable(tensor, firstRow, bad, values[bad]!);
-    yield { values, firstRow };
-  }
-}
-
-async function* bytePieces(
-  source: TensorSource,
-  { name, shape }: TensorInfo,
-): AsyncGenerator<{ bytes: Uint8Array; firstRow: number }> {
-  const { rows, rowLength } = rowsOf(shape);
-  const step = Math.max(1, Math.floor(PIECE_VALUES / Math.max(1, rowLength)));
-  for (let firstRow = 0; firstRow < rows; firstRow += step) {
-    yield { bytes: await source.read(name, firstRow, Math.min(step, rows - firstRow)), firstRow };
-  }
-}
-
-function notUsable({ name, file, shape }: TensorInfo, firstRow: number, index: number, value: number): ModelError {
-  const at = firstRow * rowsOf(shape).rowLength + index;
-  const problem = Number.isFinite(value)
-    ? "which is too large for f16; convert it with int8 weights"
-    : "which no weight can be; the file is damaged, fetch it again";
-  return new ModelError(`${file}: value ${at} of tensor "${name}" is ${value}, ${problem}.`, { file });
+function bytesOfArray(values: NodeJS.TypedArray): Uint8Array {
+  return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
 }

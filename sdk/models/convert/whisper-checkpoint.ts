@@ -1,16 +1,17 @@
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError } from "../../core/errors.js";
 import { problemOf } from "../file-check.js";
 import { readJsonObject } from "../json-file.js";
+import type { Architecture, Checkpoint } from "./architecture.js";
 import { whisperDecoder } from "./architectures/whisper-decoder.js";
 import { whisperEncoder } from "./architectures/whisper-encoder.js";
 import { readWhisperShape, type WhisperShape } from "./architectures/whisper-shape.js";
+import { existing, requireFiles } from "./checkpoint-files.js";
 import { CTranslate2WhisperSource } from "./ctranslate2-whisper.js";
 import type { PreparedConversion } from "./conversion.js";
 import { findSafetensors, SafetensorsSource } from "./safetensors.js";
 import type { TensorSource } from "./tensor-source.js";
-import type { WeightFormat } from "./weights.js";
+import type { WeightPlan } from "./weights.js";
 import {
   whisperConfig,
   whisperGenerationConfig,
@@ -22,11 +23,14 @@ import { completeTokenizer, readWhisperTokens, type WhisperTokens } from "./whis
 
 type Json = Record<string, unknown>;
 
-/** A folder with a Whisper checkpoint that can be converted. */
-export interface WhisperCheckpoint {
-  format: "ctranslate2" | "safetensors";
-  folder: string;
-}
+/** Whisper, from CTranslate2 folders and Hugging Face folders with safetensors. */
+export const WHISPER: Architecture = {
+  name: "whisper",
+  modelTypes: ["whisper"],
+  formats: ["f16", "int8"],
+  files,
+  prepare: prepareWhisper,
+};
 
 /** Files that decide what a conversion holds, besides the weights. */
 const SMALL_FILES = [
@@ -37,15 +41,9 @@ const SMALL_FILES = [
 /** Files that are taken over as they are where the checkpoint has them. */
 const KEPT = ["preprocessor_config.json", "tokenizer_config.json", "special_tokens_map.json"];
 
-/** All files that a conversion is made of: if one changes, it must be made anew. */
-export async function checkpointFiles({ format, folder }: WhisperCheckpoint): Promise<string[]> {
+async function files({ format, folder }: Checkpoint): Promise<string[]> {
   const weights = format === "ctranslate2" ? [join(folder, "model.bin")] : (await findSafetensors(folder)).paths;
-  const small: string[] = [];
-  for (const name of SMALL_FILES) {
-    const path = join(folder, name);
-    if (await stat(path).catch(() => undefined)) small.push(path);
-  }
-  return [...weights, ...small];
+  return [...weights, ...(await existing(folder, SMALL_FILES))];
 }
 
 /**
@@ -54,9 +52,12 @@ export async function checkpointFiles({ format, folder }: WhisperCheckpoint): Pr
  * @throws ModelError naming what is missing, damaged, or does not fit together
  * @throws UnsupportedError for weights and variants that cannot be converted
  */
-export async function prepareWhisper(checkpoint: WhisperCheckpoint, weights: WeightFormat): Promise<PreparedConversion> {
-  const { folder, format } = checkpoint;
-  await requireSmallFiles(checkpoint);
+export async function prepareWhisper({ folder, format }: Checkpoint, plan: WeightPlan): Promise<PreparedConversion> {
+  const remedy =
+    format === "ctranslate2"
+      ? "Put them beside model.bin: config.json comes with the CTranslate2 model, tokenizer.json also with the original one (openai/whisper-… on the hub)"
+      : "Fetch them from the same repository";
+  await requireFiles(folder, ["config.json", "tokenizer.json"], remedy);
   const tokenizerFile = join(folder, "tokenizer.json");
   const tokenizer = (await readJsonObject(tokenizerFile)) ?? {};
   const tokens = readWhisperTokens(tokenizer, tokenizerFile);
@@ -81,31 +82,14 @@ export async function prepareWhisper(checkpoint: WhisperCheckpoint, weights: Wei
     if (added > 0) json.set("tokenizer.json", tokenizer);
     else copies.set("tokenizer.json", tokenizerFile);
     const graphs = new Map([
-      ["openvino_encoder_model", whisperEncoder(source, shape, weights)],
-      ["openvino_decoder_model", whisperDecoder(source, shape, weights)],
+      ["openvino_encoder_model", whisperEncoder(source, shape, plan)],
+      ["openvino_decoder_model", whisperDecoder(source, shape, plan)],
     ]);
-    return { architecture: "whisper", weights, graphs, json, copies, source };
+    return { architecture: "whisper", plan, graphs, json, copies, source };
   } catch (error) {
     await opened.source.close();
     throw error;
   }
-}
-
-async function requireSmallFiles({ folder, format }: WhisperCheckpoint): Promise<void> {
-  const problems: string[] = [];
-  let first = "";
-  for (const name of ["config.json", "tokenizer.json"]) {
-    const problem = await problemOf(join(folder, name));
-    if (!problem) continue;
-    problems.push(`${name} (${problem})`);
-    first ||= join(folder, name);
-  }
-  if (problems.length === 0) return;
-  const remedy =
-    format === "ctranslate2"
-      ? "Put them beside model.bin: config.json comes with the CTranslate2 model, tokenizer.json also with the original one (openai/whisper-… on the hub)"
-      : "Fetch them from the same repository";
-  throw new ModelError(`The Whisper checkpoint ${folder} is not complete: ${problems.join(", ")}. ${remedy}.`, { file: first });
 }
 
 interface Opened {

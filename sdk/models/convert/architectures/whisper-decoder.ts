@@ -2,8 +2,6 @@ import { Graph, type Value } from "../graph.js";
 import {
   add,
   assign,
-  broadcast,
-  concat,
   convert,
   dimension,
   floats,
@@ -20,7 +18,8 @@ import {
   type Dimension,
 } from "../operations.js";
 import type { TensorSource } from "../tensor-source.js";
-import { WeightConstants, type WeightFormat } from "../weights.js";
+import { WeightConstants, type WeightFormat, type WeightPlan } from "../weights.js";
+import { KeyValueCache } from "./key-value-cache.js";
 import { attend, feedForward, keys, layerNorm, queries, values } from "./whisper-layers.js";
 import type { WhisperShape } from "./whisper-shape.js";
 
@@ -37,7 +36,7 @@ const HIDDEN = -65_504;
  *
  * @throws ModelError if tensors are missing or do not fit
  */
-export function whisperDecoder(source: TensorSource, shape: WhisperShape, format: WeightFormat): Graph {
+export function whisperDecoder(source: TensorSource, shape: WhisperShape, plan: WeightFormat | WeightPlan): Graph {
   const { width, vocabularySize, targetPositions, tied } = shape;
   const { layers, heads, inner } = shape.decoder;
   const sizes = { width, heads };
@@ -45,14 +44,14 @@ export function whisperDecoder(source: TensorSource, shape: WhisperShape, format
   // What optimum-intel writes as well: the plugin's default of 8 bits is too coarse for Whisper.
   graph.runtimeOptions["KV_CACHE_PRECISION"] = "f16";
   graph.runtimeOptions["ACTIVATIONS_SCALE_FACTOR"] = "8.0";
-  const weights = new WeightConstants(graph, source, format);
+  const weights = new WeightConstants(graph, source, plan);
   const inputIds = parameter(graph, "input_ids", "i64", ["?", "?"]);
   const encoded = parameter(graph, "encoder_hidden_states", "f32", ["?", "?", width]);
   const beams = parameter(graph, "beam_idx", "i32", ["?"]);
-  const cache = new SelfAttentionCache(graph, inputIds, beams, sizes);
+  const variable = (layer: number, kind: "key" | "value"): string => variableName(layer, "decoder", kind);
+  const cache = new KeyValueCache(graph, inputIds, beams, { heads, headSize: width / heads, variable });
 
-  const first = cache.past(0, "key");
-  const pastLength = dimension(first, 2, "scalar");
+  const pastLength = dimension(cache.firstPast, 2, "scalar");
   const length = dimension(inputIds, 1, "scalar");
   const positions = range(pastLength, add(pastLength, length));
   const mask = causalMask(positions, add(pastLength, length));
@@ -67,8 +66,8 @@ export function whisperDecoder(source: TensorSource, shape: WhisperShape, format
       const normal = layerNorm(weights, hidden, `${name}.self_attn_layer_norm`, width);
       const own = {
         query: queries(weights, normal, self, sizes),
-        key: cache.append(layer, "key", layer === 0 ? first : cache.past(layer, "key"), keys(weights, normal, self, sizes)),
-        value: cache.append(layer, "value", cache.past(layer, "value"), values(weights, normal, self, sizes)),
+        key: cache.append(layer, "key", keys(weights, normal, self, sizes)),
+        value: cache.append(layer, "value", values(weights, normal, self, sizes)),
         mask,
       };
       const attended = add(hidden, attend(weights, own, self, { ...sizes, friendlyName: self }));
@@ -112,39 +111,4 @@ function causalMask(positions: Value, totalLength: Value): Value {
   const all = unsqueeze(range(integers(graph, 0), totalLength), [0, 1, 2]);
   const visible = lessEqual(all, unsqueeze(positions, [0, 1, 3]));
   return select(visible, floats(graph, [0], []), floats(graph, [HIDDEN], []));
-}
-
-/** Keys and values of the tokens so far. */
-class SelfAttentionCache {
-  readonly #graph: Graph;
-  readonly #beams: Value;
-  readonly #sizes: { width: number; heads: number };
-  /** Shape of the state before the first token. */
-  readonly #emptyShape: Value;
-  readonly #assigned: [value: Value, variable: string][] = [];
-
-  constructor(graph: Graph, inputIds: Value, beams: Value, sizes: { width: number; heads: number }) {
-    this.#graph = graph;
-    this.#beams = beams;
-    this.#sizes = sizes;
-    const [heads, none, size] = [sizes.heads, 0, sizes.width / sizes.heads].map((value) => integers(graph, [value]));
-    this.#emptyShape = concat([dimension(inputIds, 0, "list"), heads!, none!, size!], 0);
-  }
-
-  /** What is stored, in the order of the beams. */
-  past(layer: number, kind: "key" | "value"): Value {
-    const empty = broadcast(floats(this.#graph, [0], []), this.#emptyShape);
-    const stored = readValue(empty, variableName(layer, "decoder", kind), stateShape(this.#sizes));
-    return gather(stored, this.#beams, 0);
-  }
-
-  append(layer: number, kind: "key" | "value", past: Value, added: Value): Value {
-    const all = concat([past, added], -2);
-    this.#assigned.push([all, variableName(layer, "decoder", kind)]);
-    return all;
-  }
-
-  assignAll(): void {
-    for (const [value, variable] of this.#assigned) assign(value, variable);
-  }
 }

@@ -1,7 +1,7 @@
 import { Graph, type Value } from "../graph.js";
 import { add, convolution1d, gelu, parameter, result, transpose } from "../operations.js";
 import type { TensorSource } from "../tensor-source.js";
-import { WeightConstants, type WeightFormat } from "../weights.js";
+import { WeightConstants, type WeightFormat, type WeightPlan } from "../weights.js";
 import { attend, feedForward, keys, layerNorm, queries, values } from "./whisper-layers.js";
 import type { WhisperShape } from "./whisper-shape.js";
 
@@ -10,11 +10,11 @@ import type { WhisperShape } from "./whisper-shape.js";
  *
  * @throws ModelError if tensors are missing or do not fit
  */
-export function whisperEncoder(source: TensorSource, shape: WhisperShape, format: WeightFormat): Graph {
+export function whisperEncoder(source: TensorSource, shape: WhisperShape, plan: WeightFormat | WeightPlan): Graph {
   const { width, melBands, sourcePositions } = shape;
   const { layers, heads, inner } = shape.encoder;
   const graph = new Graph("whisper_encoder");
-  const weights = new WeightConstants(graph, source, format);
+  const weights = new WeightConstants(graph, source, plan);
   const features = parameter(graph, "input_features", "f32", ["?", melBands, 2 * sourcePositions]);
   const narrowed = gelu(convolution(weights, features, "model.encoder.conv1", { from: melBands, to: width, stride: 1 }));
   const halved = gelu(convolution(weights, narrowed, "model.encoder.conv2", { from: width, to: width, stride: 2 }));
