@@ -14,11 +14,12 @@ constexpr std::array<const char*, 3> kFilters = {"bilinear", "bicubic", "lanczos
 
 /// The pictures of fixtures/make_image_resize.py.
 std::vector<uint8_t> picture(const std::string& kind, ImageSize size) {
+    const bool noise = kind == "noise", ink = kind == "ink";
     std::vector<uint8_t> values(size.bytes());
     for (uint32_t i = 0; i < values.size(); ++i) {
         const uint32_t hashed = ((i * 2654435761u) ^ (i >> 7)) * 2246822519u;
-        if (kind == "noise") values[i] = static_cast<uint8_t>(hashed >> 24);
-        else if (kind == "ink") values[i] = static_cast<uint8_t>((hashed >> 31) * 255);
+        if (noise) values[i] = static_cast<uint8_t>(hashed >> 24);
+        else if (ink) values[i] = static_cast<uint8_t>((hashed >> 31) * 255);
         else {
             const uint32_t pixel = i / 3, channel = i % 3, width = static_cast<uint32_t>(size.width);
             values[i] = static_cast<uint8_t>((pixel % width * (channel + 1) * 2 + pixel / width * (3 - channel)) % 256);
