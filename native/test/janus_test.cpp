@@ -6,6 +6,7 @@
 #include "engine/graph.hpp"
 #include "engine/transforms.hpp"
 #include "generation.hpp"
+#include "references.hpp"
 
 // A model that takes embedding rows, with heads of its own: Janus as the OpenVINO notebook lays it out (test/fixtures/janus/tiny-ir).
 // Expected values are those of transformers.
@@ -18,7 +19,7 @@ constexpr size_t kPictureTokens = 16;
 
 const Json& golden() {
     static const Json* json =
-        new Json(JsonReader(read_file((std::filesystem::path(__FILE__).parent_path() / "fixtures" / "janus.json").string())).read());
+        new Json(reference("janus.json"));
     return *json;
 }
 
