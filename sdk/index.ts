@@ -35,6 +35,8 @@ export type { LLMLoadOptions, LLMOptions } from "./llm/llm-options.js";
 export { LLMPipeline, type LLMChunk, type LLMInfo, type LLMResult, type LLMTokenizer } from "./llm/llm-pipeline.js";
 export type { AudioInput } from "./media/audio.js";
 export type { EncodeOptions as ImageEncodeOptions, ImageFormat } from "./media/image-encode.js";
+export type { ImageInput } from "./media/image-input.js";
+export type { RawPixels } from "./media/raw-pixels.js";
 export { RgbImage } from "./media/rgb-image.js";
 export { defaultCacheFolder } from "./models/cache.js";
 export { convertModel, type ConversionResult, type ConvertOptions } from "./models/convert/convert-model.js";
@@ -52,6 +54,9 @@ export type {
   UserMessage,
 } from "./text/messages.js";
 export type { DecodeOptions, EncodeOptions } from "./text/tokenizer.js";
+export { VLMPipeline, type VLMChunk, type VLMInfo, type VLMResult, type VLMTokenizer } from "./vlm/vlm-pipeline.js";
+export type { ImagePart, ImageUrlPart, VLMMessage, VLMPart } from "./vlm/vlm-messages.js";
+export type { VLMLoadOptions, VLMOptions } from "./vlm/vlm-options.js";
 export type { FinalCaption, LiveEvent, LiveResult, PartialCaption } from "./whisper/live/live-event.js";
 export type { Transcript, TranscriptMetrics, TranscriptSegment, TranscriptWord } from "./whisper/transcript.js";
 export type {

@@ -1,6 +1,6 @@
 import type { CallSite } from "../core/call-site.js";
 import { generationLayer, randomSeed } from "../core/generation-options.js";
-import type { CallOptions, CallRules } from "./call-options.js";
+import type { CallOptions } from "./call-options.js";
 import { checkPrompt } from "./prompt.js";
 import type { TextResult } from "./text-result.js";
 import type { TextSession } from "./text-session.js";
@@ -9,17 +9,15 @@ import type { TextSession } from "./text-session.js";
  * Runs several prompts together. All are checked before any is started; the seed of prompt *i* is `seed + i`. If one fails the
  * others are ended, and the first error is thrown once all have.
  */
-export async function generateBatch<Part, Options extends CallOptions>(
+export async function generateBatch<Part>(
   session: TextSession<Part>,
-  rules: CallRules<Options>,
   prompts: readonly unknown[],
-  options: Options,
+  options: CallOptions,
   callSite: CallSite,
 ): Promise<TextResult[]> {
-  const checked = prompts.map((prompt, index) => {
-    const path = `prompt[${index}]`;
-    return checkPrompt(session.model.messages, rules.complete(prompt, options, path), options, path);
-  });
+  const checked = prompts.map((prompt, index) =>
+    checkPrompt(session.model.messages, prompt, options, `prompt[${index}]`),
+  );
   const chosen = options.seed ?? randomSeed();
   const streams = checked.map((prompt, index) => {
     // The highest seeds wrap around.

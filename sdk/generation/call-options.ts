@@ -72,25 +72,18 @@ export interface CallRules<Options extends CallOptions> {
   parse(value: unknown): Options;
   /** The same with a `prompt` among the options. @throws OptionError */
   parseExplain(value: unknown): Options & { prompt?: unknown };
-  /** The prompt with what the options add to it. @throws OptionError */
-  complete(prompt: unknown, options: Options, path: string): unknown;
 }
 
 /**
  * Rules for calls that have these options.
  *
  * @param schema - strict, made of {@link callOptionFields} and the pipeline's own
- * @param complete - puts what options bring along (pictures) into the prompt
  */
-export function callRules<Options extends CallOptions>(
-  schema: z.ZodObject,
-  complete: CallRules<Options>["complete"] = (prompt) => prompt,
-): CallRules<Options> {
+export function callRules<Options extends CallOptions>(schema: z.ZodObject): CallRules<Options> {
   const explainSchema = schema.extend({ prompt: z.unknown().optional() });
   return {
     parse: (value) => parseOptions(schema, emptyIfAbsent(value)) as Options,
     parseExplain: (value) => parseOptions(explainSchema, emptyIfAbsent(value)) as Options & { prompt?: unknown },
-    complete,
   };
 }
 

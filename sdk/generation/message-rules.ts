@@ -1,4 +1,6 @@
+import type { OptionError } from "../core/errors.js";
 import { parseMessages, type Message, type TemplateMessage, type TextPart } from "../text/messages.js";
+import type { PromptOptions } from "./call-options.js";
 import { jsonCopy } from "./json-copy.js";
 
 /** What messages of a pipeline are made of, and how a chat keeps them. */
@@ -7,6 +9,10 @@ export interface MessageRules<Part = TextPart> {
   readonly content: string;
   /** Checks messages. @throws OptionError naming the field, for example `messages[2].role` */
   parse(value: unknown, path?: string): TemplateMessage<Part>[];
+  /** What options of a call add to its prompt; they stand in front of a text. @throws OptionError */
+  attachments?(options: PromptOptions): readonly Part[];
+  /** The error for attachments beside messages, which say themselves what stands where. */
+  attachmentsMisplaced?(options: PromptOptions): OptionError;
   /** A copy of checked messages that nobody else can change. */
   copy(messages: readonly unknown[]): Message<Part>[];
   /** Messages as JSON can hold them. */

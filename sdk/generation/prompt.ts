@@ -15,7 +15,13 @@ export type Prompt<Part = TextPart> = string | readonly Message<Part>[];
 
 /** A prompt that was checked; what is left is rendering and encoding. */
 export type CheckedPrompt<Part = TextPart> =
-  | { kind: "raw"; text: string; allowControlTokens: boolean }
+  | {
+      kind: "raw";
+      text: string;
+      /** Stand where the text has placeholders. */
+      attachments: readonly Part[];
+      allowControlTokens: boolean;
+    }
   | {
       kind: "chat";
       messages: readonly TemplateMessage<Part>[];
@@ -44,10 +50,11 @@ export function checkPrompt<Part>(
   path = "prompt",
 ): CheckedPrompt<Part> {
   const { applyChatTemplate = true, allowControlTokens, templateOptions } = options;
+  const attachments = rules.attachments?.(options) ?? [];
   if (!applyChatTemplate) {
     refuseTemplateOptions(options);
     if (typeof prompt === "string")
-      return { kind: "raw", text: prompt, allowControlTokens: allowControlTokens ?? true };
+      return { kind: "raw", text: prompt, attachments, allowControlTokens: allowControlTokens ?? true };
     if (Array.isArray(prompt)) {
       throw new OptionError(
         `applyChatTemplate must be true (or left out) for a prompt of messages; pass a string to go without the template.`,
@@ -57,7 +64,8 @@ export function checkPrompt<Part>(
     throw invalid(prompt, path);
   }
   if (typeof prompt !== "string" && !Array.isArray(prompt)) throw invalid(prompt, path);
-  const messages = typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt;
+  const messages = typeof prompt === "string" ? [{ role: "user", content: withText(attachments, prompt) }] : prompt;
+  if (attachments.length > 0 && messages === prompt) throw rules.attachmentsMisplaced!(options);
   return {
     kind: "chat",
     messages: rules.parse(messages, path),
@@ -65,6 +73,11 @@ export function checkPrompt<Part>(
     templateOptions,
     allowControlTokens: allowControlTokens ?? false,
   };
+}
+
+/** What a user's message says: attachments first. */
+function withText<Part>(attachments: readonly Part[], text: string): string | readonly (Part | TextPart)[] {
+  return attachments.length === 0 ? text : [...attachments, { type: "text", text }];
 }
 
 /** What only a chat template can use must not be dropped in silence. */

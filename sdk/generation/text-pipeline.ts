@@ -74,7 +74,7 @@ export abstract class TextPipeline<
     const callSite = captureCallSite();
     this.#session.lifecycle.assertUsable("generate");
     const parsed = this.#rules.parse(options);
-    if (isBatch(prompt)) return generateBatch(this.#session, this.#rules, prompt, parsed, callSite);
+    if (isBatch(prompt)) return generateBatch(this.#session, prompt, parsed, callSite);
     return this.#start(prompt, parsed, callSite, true).result;
   }
 
@@ -149,7 +149,7 @@ export abstract class TextPipeline<
   }
 
   #check(prompt: unknown, options: Options) {
-    return checkPrompt(this.#session.model.messages, this.#rules.complete(prompt, options, "prompt"), options);
+    return checkPrompt(this.#session.model.messages, prompt, options);
   }
 
   #start(

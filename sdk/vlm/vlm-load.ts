@@ -1,0 +1,223 @@
+import { throwIfAborted } from "../core/abort.js";
+import { checkDevice } from "../core/devices.js";
+import { layerOfGenerationConfig } from "../core/generation-options.js";
+import { namesGiven, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
+import { eventsOf } from "../core/native-events.js";
+import { loadSideBySide, nativeForDevice, openNative } from "../core/native-load.js";
+import type { NativeAddon, NativeGenerator, NativeGeneratorOptions, NativeGraph } from "../core/native-types.js";
+import { LoadProgressReporter } from "../core/progress.js";
+import type { TextModel } from "../generation/text-model.js";
+import { resolveCache } from "../models/cache.js";
+import { modelPath } from "../models/model-path.js";
+import { resolveVisionModel, type VisionModelSource } from "../models/vision-model.js";
+import { ChatTemplate } from "../text/chat-template.js";
+import { templateOfFolder, templateOfText } from "../text/template-source.js";
+import { Tokenizer } from "../text/tokenizer.js";
+import type { OpenedFamily, VisionFamily } from "./families/family.js";
+import { familyOf } from "./families/registry.js";
+import { VisionEncoder } from "./vision-encoder.js";
+import { visionModel } from "./vlm-model.js";
+import type { VLMPart } from "./vlm-messages.js";
+import { IMAGE_CACHE_BYTES, type VLMLoadOptions } from "./vlm-options.js";
+
+/** A loaded vision-language model, and what only such a model tells about itself. */
+export interface LoadedVisionModel {
+  model: TextModel<VLMPart>;
+  family: string;
+  vision: { device: string; fromCache: boolean; loadMs: number };
+}
+
+const GRAPHS = {
+  decoder: "openvino_language_model",
+  embeddings: "openvino_text_embeddings_model",
+  head: "openvino_lm_head_model",
+};
+
+/**
+ * Loads a vision-language model: device check, files (converted if need be) and family, then tokenizer and template beside the
+ * native parts. What was opened is given back if a later step fails or the signal aborts.
+ */
+export async function loadVisionModel(model: unknown, options: VLMLoadOptions): Promise<LoadedVisionModel> {
+  const started = performance.now();
+  const { signal, weights, groupSize, visionDevice, imageCacheBytes = IMAGE_CACHE_BYTES, ...common } = options;
+  throwIfAborted(signal);
+  modelPath(model);
+  const resolved = resolveLoadOptions(common);
+  const progress = new LoadProgressReporter(options.onProgress);
+  const native = await nativeForDevice(resolved.device, signal);
+  if (visionDevice !== undefined && visionDevice !== "CPU") checkDevice(visionDevice, await native.listDevices());
+
+  progress.report("files", 0);
+  const cache = await resolveCache(resolved.cache);
+  const source = await resolveVisionModel(model, {
+    weights,
+    groupSize,
+    cacheFolder: cache.folder,
+    needs: [GRAPHS.decoder, GRAPHS.embeddings],
+    signal,
+    onProgress: (fraction) => progress.report("convert", fraction),
+  });
+  const family = familyOf(source);
+  for (const name of [...family.graphs, ...(family.needs ?? [])]) source.graph(name);
+  progress.report("files", 1, source.path);
+  throwIfAborted(signal);
+
+  const place = { device: visionDevice ?? resolved.device, cacheDir: cache.folder };
+  const properties = place.device === resolved.device ? resolved.properties : {};
+  const parts = await loadSideBySide(
+    signal,
+    {
+      start: (ends) =>
+        openParts(
+          native,
+          source,
+          family,
+          generatorOptions(source, resolved, cache.folder),
+          { ...place, properties },
+          progress,
+          ends,
+        ),
+      undo: closeParts,
+    },
+    {
+      start: () => readTextParts(source, family, options.chatTemplate, progress),
+      undo: ({ tokenizer }) => tokenizer.dispose(),
+    },
+  );
+  const { opened, read } = parts;
+  try {
+    progress.report("ready", 1);
+    progress.assertListenerSound();
+    const { generator, graphs } = opened;
+    const { tokenizer, template, opened: openedFamily } = read;
+    const [first] = [...graphs.values()].map(({ info }) => info);
+    const config = layerOfGenerationConfig(source.generationConfig);
+    const stopTokens = (openedFamily.stopTokens ?? []).flatMap((token) => tokenizer.idOf(token) ?? []);
+    const given = namesGiven(options);
+    return {
+      family: family.name,
+      vision: { device: first!.device, fromCache: first!.fromCache, loadMs: loadMsOf(graphs) },
+      model: visionModel({
+        path: source.path,
+        facts: { architecture: source.family, contextLength: source.contextLength },
+        tokenizer,
+        template,
+        generator,
+        events: eventsOf(native),
+        loadOptions: { ...resolved, weights: weights ?? (source.format === "safetensors" ? "f16" : "file") },
+        givenLoadOptions: given,
+        cacheFolder: cache.folder,
+        stopTokenIds: [...new Set([...source.eosTokenIds, ...tokenizer.stopIds, ...stopTokens])],
+        configLayer: config.layer,
+        notes: [
+          ...config.notes,
+          ...(cache.warning === undefined ? [] : [cache.warning]),
+          ...(generator.info.fallbackReason === "" ? [] : [`attention is stateful: ${generator.info.fallbackReason}`]),
+        ],
+        loadMs: performance.now() - started,
+        family: openedFamily,
+        encoder: new VisionEncoder(graphs, generator.info.hiddenSize, source.graph(family.graphs[0]).xml),
+        imageCacheBytes,
+        loadFacts: {
+          family: { value: family.name, source: "model" },
+          visionDevice: { value: first!.device, source: given.has("visionDevice") ? "call" : "default" },
+          imageCacheBytes: { value: imageCacheBytes, source: given.has("imageCacheBytes") ? "call" : "default" },
+        },
+      }),
+    };
+  } catch (error) {
+    await parts.undo(error);
+    throw error;
+  }
+}
+
+interface NativeParts {
+  generator: NativeGenerator;
+  graphs: Map<string, NativeGraph>;
+}
+
+/** Opens the vision part, then the language model. */
+async function openParts(
+  native: NativeAddon,
+  source: VisionModelSource,
+  family: VisionFamily,
+  options: NativeGeneratorOptions,
+  place: { device: string; properties: ResolvedLoadOptions["properties"]; cacheDir: string },
+  progress: LoadProgressReporter,
+  ends: AbortSignal,
+): Promise<NativeParts> {
+  const graphs = new Map<string, NativeGraph>();
+  try {
+    for (const name of family.graphs) {
+      const graphOptions = { ...source.graph(name), ...place };
+      graphs.set(name, await openNative(native, () => native.openGraph(graphOptions), progress, ends));
+    }
+    return { graphs, generator: await openNative(native, () => native.openGenerator(options), progress, ends) };
+  } catch (error) {
+    await closeParts({ graphs });
+    throw error;
+  }
+}
+
+async function closeParts({ generator, graphs }: Partial<NativeParts>): Promise<void> {
+  await Promise.allSettled([generator?.close(), ...[...(graphs?.values() ?? [])].map((graph) => graph.close())]);
+}
+
+async function readTextParts(
+  source: VisionModelSource,
+  family: VisionFamily,
+  chatTemplate: string | undefined,
+  progress: LoadProgressReporter,
+): Promise<{ tokenizer: Tokenizer; template: ChatTemplate | undefined; opened: OpenedFamily }> {
+  const tokenizer = await Tokenizer.fromFolder(source.folder);
+  try {
+    const opened = family.open(source, tokenizer);
+    const builtIn =
+      opened.chatTemplate === undefined
+        ? undefined
+        : templateOfText(opened.chatTemplate, `the template of ${family.name}`);
+    const found =
+      chatTemplate === undefined
+        ? ((await templateOfFolder(source.folder)) ?? builtIn)
+        : templateOfText(chatTemplate, "the option chatTemplate");
+    progress.report("tokenizer", 1);
+    return { tokenizer, template: found && new ChatTemplate(found, tokenizer), opened };
+  } catch (error) {
+    await tokenizer.dispose();
+    throw error;
+  }
+}
+
+function loadMsOf(graphs: ReadonlyMap<string, NativeGraph>): number {
+  return [...graphs.values()].reduce(
+    (sum, { info: { timings } }) => sum + timings.readMs + timings.compileMs + timings.importMs,
+    0,
+  );
+}
+
+function generatorOptions(
+  source: VisionModelSource,
+  options: ResolvedLoadOptions,
+  cacheDir: string,
+): NativeGeneratorOptions {
+  const { device, properties, attention, kvCache, warmUp, prefixCaching, maxBatchTokens, maxBatchSequences } = options;
+  const { xml, bin, modelKey } = source.graph(GRAPHS.decoder);
+  return {
+    source: { kind: "ir", xml, bin },
+    embeddings: source.graph(GRAPHS.embeddings),
+    ...(source.has(GRAPHS.head) ? { head: source.graph(GRAPHS.head) } : {}),
+    device,
+    properties,
+    attention,
+    // Checkpoints are rounded when they are converted.
+    weights: "file",
+    kvCache,
+    contextLength: source.contextLength,
+    cacheDir,
+    modelKey,
+    prefixCaching,
+    maxBatchTokens,
+    maxBatchSequences,
+    warmUp,
+  };
+}
