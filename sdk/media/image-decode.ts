@@ -1,6 +1,7 @@
-import sharp, { type Metadata, type SharpOptions } from "sharp";
+import type { Metadata, SharpOptions } from "sharp";
 import { MediaError } from "../core/errors.js";
 import { FORMAT_NAMES, IMAGE_HEAD_BYTES, type ImageFileFormat, recognizeImage } from "./image-format.js";
+import { loadSharp } from "./load-sharp.js";
 import type { AlphaMode } from "./raw-pixels.js";
 import { RgbImage } from "./rgb-image.js";
 
@@ -55,6 +56,7 @@ async function decode(
   alpha: AlphaMode,
   maxPixels: number,
 ): Promise<RgbImage> {
+  const sharp = await loadSharp();
   const settings: SharpOptions = { failOn: "error", limitInputPixels: false };
   try {
     const metadata = await sharp(bytes, settings).metadata();
@@ -84,13 +86,11 @@ function checkPixelCount({ width, height }: Metadata, name: string, maxPixels: n
 }
 
 function unreadable(format: ImageFileFormat, name: string, error: unknown): MediaError {
-  const reason = (error as Error).message.trim().split("\n").at(-1)!.replace(/\.$/, "");
-  const isShort = /premature|truncat|unexpected end|end of (file|stream|data)|eof|too short|not enough data/i.test(
-    reason,
-  );
+  const [first = ""] = (error as Error).message.replace("Input buffer has corrupt header:", "").trim().split("\n");
+  const reason = /[a-z]/i.test(first) ? ` (${first.replace(/\.$/, "")})` : "";
   return new MediaError(
-    `Cannot read an image from ${name}: it is ${FORMAT_NAMES[format]} that is ${isShort ? "cut short" : "damaged"} ` +
-      `(${reason}). Get the file again, or save it anew with an image editor.`,
+    `Cannot read an image from ${name}: it is ${FORMAT_NAMES[format]} that is damaged, cut short or of a kind that is not ` +
+      `decoded here${reason}. Get the file again, or save it anew with an image editor.`,
     { cause: error },
   );
 }

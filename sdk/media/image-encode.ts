@@ -1,12 +1,12 @@
 import { homedir } from "node:os";
 import { dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import sharp from "sharp";
 import { z } from "zod";
 import { MediaError, OptionError } from "../core/errors.js";
 import { wholeNumber } from "../core/option-schemas.js";
 import { parseOptions, showValue } from "../core/validate.js";
 import { writeWhole } from "../core/write-whole.js";
+import { loadSharp } from "./load-sharp.js";
 
 /** Formats in which images are written. */
 export type ImageFormat = "png" | "jpeg" | "webp";
@@ -42,6 +42,7 @@ export async function encodeImage(
     );
   }
   const { width, height, data } = image;
+  const sharp = await loadSharp();
   const pixels = sharp(data, { raw: { width, height, channels: 3 }, limitInputPixels: false });
   try {
     switch (format) {

@@ -79,7 +79,7 @@ async function readBody(response: Response, url: URL, maxBytes: number): Promise
   let length = announced;
   if (length <= maxBytes) {
     length = 0;
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       length += chunk.length;
       if (length > maxBytes) break; // which cancels the rest
       chunks.push(chunk);

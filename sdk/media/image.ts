@@ -1,6 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
 import { z } from "zod";
-import { abortReason, throwIfAborted } from "../core/abort.js";
+import { throwIfAborted, unlessAborted } from "../core/abort.js";
 import { MediaError } from "../core/errors.js";
 import { signal, wholeNumber } from "../core/option-schemas.js";
 import { parseOptions } from "../core/validate.js";
@@ -152,22 +152,10 @@ function checkLength(length: number, name: string, maxBytes: number): void {
   );
 }
 
-/** Decoding itself cannot be broken off; nobody waits for it after an abort. */
 async function decode(bytes: Uint8Array, name: string, settings: Settings): Promise<RgbImage> {
   const { alpha, maxPixels, signal: abort } = settings;
   throwIfAborted(abort);
-  const decoding = decodeImage(bytes, name, alpha, maxPixels);
-  if (!abort) return decoding;
-  let stop!: () => void;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(abortReason(abort) as Error);
-  });
-  abort.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([decoding, aborted]);
-  } finally {
-    abort.removeEventListener("abort", stop);
-  }
+  return unlessAborted(decodeImage(bytes, name, alpha, maxPixels), abort);
 }
 
 async function convert(pixels: CheckedPixels, settings: Settings): Promise<RgbImage> {

@@ -108,13 +108,19 @@ function checkSide(value: unknown, path: string): asserts value is number {
   throw invalid(path, "a whole number of at least 1 (pixels)", value, "");
 }
 
-function wrongLength(path: string, length: number, width: number, height: number, channels: unknown): OptionError {
+function wrongLength(
+  path: string,
+  length: number,
+  width: number,
+  height: number,
+  channels: 1 | 3 | 4 | undefined,
+): OptionError {
   const pixels = width * height;
   const size = `${width} × ${height} pixels`;
   const expected =
     channels === undefined
       ? `${size} of 1, 3 or 4 channels (${pixels}, ${pixels * 3} or ${pixels * 4} values)`
-      : `${size} of ${String(channels)} channels (${pixels * (channels as number)} values)`;
+      : `${size} of ${channels} channels (${pixels * channels} values)`;
   return new OptionError(
     `${path}.data must hold ${expected}, received ${length} values. ` +
       "The layout is rows from the top, pixels from the left, channels interleaved (not planes).",

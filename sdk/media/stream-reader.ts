@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
-import { abortReason, throwIfAborted } from "../core/abort.js";
+import { abortReason, unlessAborted } from "../core/abort.js";
 import { MediaError, OptionError, PergolaError } from "../core/errors.js";
 import { plainBytes } from "./byte-reader.js";
 import { showValue } from "../core/validate.js";
@@ -86,25 +86,6 @@ function iterate(chunks: AsyncIterable<unknown> | Iterable<unknown>): AsyncItera
       return { done: true, value: undefined };
     },
   };
-}
-
-async function unlessAborted<Value>(waiting: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
-  if (!signal) return waiting;
-  throwIfAborted(signal);
-  let abort!: () => void;
-  const aborted = new Promise<void>((resolve) => {
-    abort = resolve;
-  });
-  signal.addEventListener("abort", abort, { once: true });
-  // Nobody waits for it any more after an abort.
-  waiting.catch(() => undefined);
-  try {
-    await Promise.race([waiting, aborted]);
-    throwIfAborted(signal);
-    return await waiting;
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 function checkChunk(chunk: unknown, kind: keyof ChunkTypes, index: number): Uint8Array | Float32Array {
