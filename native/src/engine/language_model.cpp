@@ -123,6 +123,26 @@ void inspect(LanguageModel& model) {
     }
 }
 
+/// Takes the model from the cache. False when it cannot be used (any more).
+bool import_blob(const BlobCache& cache, const BlobCache::Blob* blob, const std::string& key, const LanguageModelOptions& options,
+                 const ov::AnyMap& properties, LanguageModel& result) {
+    if (!blob) return false;
+    const StopWatch watch;
+    static std::once_flag readable;
+    std::call_once(readable, [] { enable_paged_import(core()); });
+    bool imported = false;
+    try {
+        result.compiled = core().import_model(blob->data, options.device, properties);
+        result.blob = blob->file;
+        result.fallback_reason = blob->note;
+        imported = true;
+    } catch (const std::exception&) {
+        cache.remove(key);  // written by another build of the runtime, or damaged: made again
+    }
+    result.timings.import_ms += watch.ms();
+    return imported;
+}
+
 std::shared_ptr<LanguageModel> load(const LanguageModelOptions& options, const ov::AnyMap& properties, const std::string& key,
                                     const LoadControl& control) {
     auto result = std::make_shared<LanguageModel>();
@@ -131,29 +151,20 @@ std::shared_ptr<LanguageModel> load(const LanguageModelOptions& options, const o
     const BlobCache cache(options.cache_dir);
     try {
         control.check();
-        StopWatch watch;
-        if (auto blob = cache.find(key)) {
+        if (const auto blob = cache.find(key)) {
             control.enter(LoadStage::Import);
-            static std::once_flag readable;
-            std::call_once(readable, [] { enable_paged_import(core()); });
-            try {
-                result->compiled = core().import_model(blob->data, options.device, properties);
-                result->blob = blob->file;
-                result->fallback_reason = blob->note;
-                result->from_cache = true;
-            } catch (const std::exception&) {
-                cache.remove(key);  // written by another build of the runtime, or damaged: made again below
-            }
-            result->timings.import_ms = watch.ms();
+            result->from_cache = import_blob(cache, blob.get(), key, options, properties, *result);
         }
         if (!result->from_cache) {
             const auto model = prepare(options, *result, control);
             control.enter(LoadStage::Compile);
-            watch = {};
+            const StopWatch watch;
             result->compiled = core().compile_model(model, options.device, properties);
             result->timings.compile_ms = watch.ms();
             control.enter(LoadStage::Export);
             cache.store(key, result->fallback_reason, [&](std::ostream& out) { result->compiled.export_model(out); });
+            // Weights that were rewritten (stacked projections) are in memory of this process; the blob's pages are the file's.
+            import_blob(cache, cache.find(key).get(), key, options, properties, *result);
         }
         inspect(*result);
         control.check();
