@@ -50,7 +50,7 @@ export function withPictures(messages: readonly VLMMessage[], pictures: readonly
     const content = message.content.map((part) =>
       part.type === "image" ? { ...part, image: pictures[next++]!, alpha: "drop" as const } : part,
     );
-    return { ...message, content } as VLMMessage;
+    return { ...message, content };
   });
 }
 

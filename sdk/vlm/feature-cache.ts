@@ -78,7 +78,7 @@ export class FeatureCache {
   async #wait(making: Making, signal: AbortSignal): Promise<Features> {
     making.users++;
     let leave!: () => void;
-    const left = new Promise<void>((resolve) => (leave = resolve));
+    const left = new Promise<undefined>((resolve) => (leave = () => resolve(undefined)));
     signal.addEventListener("abort", leave, { once: true });
     try {
       const features = await Promise.race([making.promise, left]);
