@@ -31,6 +31,11 @@ const FLAGS = new Map([
   ["maxLineLength", "--max-line-length"],
   ["maxLines", "--max-lines"],
   ["highlightWords", "--highlight-words"],
+  ["n", "--n"],
+  ["guidance", "--guidance"],
+  ["previewEvery", "--previews"],
+  ["groupSize", "--group-size"],
+  ["visionDevice", "--vision-device"],
 ]);
 
 /** The flag for an option path, if there is one. */
@@ -86,19 +91,31 @@ export function toDeviceOptions(flags: DeviceFlags): Pick<LoadOptions, "device" 
   };
 }
 
-/** What the flags of {@link addLoadFlags} give. */
-export interface LoadFlags extends DeviceFlags {
-  weights?: "file" | "int8";
+/** What the flags of {@link addKvFlags} give. */
+export interface KvFlags {
   attention?: "auto" | "paged" | "stateful";
   kvCachePrecision?: "f32" | "f16" | "bf16" | "u8";
   kvCacheTokens?: number;
   kvCacheBytes?: number;
 }
 
+/** What the flags of {@link addLoadFlags} give. */
+export interface LoadFlags extends DeviceFlags, KvFlags {
+  weights?: "file" | "int8";
+}
+
 /** Flags about loading a language model. */
 export function addLoadFlags(command: Command): Command {
-  return addDeviceFlags(command, "model folder (OpenVINO IR) or .gguf file")
-    .addOption(new Option("--weights <form>", "weight values: the file's own, or re-rounded").choices(["file", "int8"]))
+  return addKvFlags(
+    addDeviceFlags(command, "model folder (OpenVINO IR) or .gguf file").addOption(
+      new Option("--weights <form>", "weight values: the file's own, or re-rounded").choices(["file", "int8"]),
+    ),
+  );
+}
+
+/** Flags about what a language model remembers. */
+export function addKvFlags(command: Command): Command {
+  return command
     .addOption(new Option("--attention <kind>", "how the KV cache is kept").choices(["auto", "paged", "stateful"]))
     .addOption(
       new Option("--kv-cache-precision <type>", "how keys and values are stored").choices(["f32", "f16", "bf16", "u8"]),
@@ -119,14 +136,17 @@ function parseProperties(pairs: string[]): Record<string, string> {
 
 /** The SDK's load options of a language model for the flags. */
 export function toLoadOptions(flags: LoadFlags): LoadOptions {
+  return { ...toDeviceOptions(flags), ...toKvOptions(flags), ...(flags.weights && { weights: flags.weights }) };
+}
+
+/** The load options about what a language model remembers. */
+export function toKvOptions(flags: KvFlags): Pick<LoadOptions, "attention" | "kvCache"> {
   const kvCache = {
     ...(flags.kvCachePrecision && { precision: flags.kvCachePrecision }),
     ...(flags.kvCacheTokens !== undefined && { tokens: flags.kvCacheTokens }),
     ...(flags.kvCacheBytes !== undefined && { bytes: flags.kvCacheBytes }),
   };
   return {
-    ...toDeviceOptions(flags),
-    ...(flags.weights && { weights: flags.weights }),
     ...(flags.attention && { attention: flags.attention }),
     ...(Object.keys(kvCache).length > 0 && { kvCache }),
   };

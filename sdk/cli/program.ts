@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { addBenchCommand } from "./bench.js";
+import { addCaptionCommand } from "./caption.js";
 import { addChatCommand } from "./chat.js";
 import { addConvertCommand } from "./convert.js";
 import { addDevicesCommand } from "./devices.js";
 import { addDoctorCommand } from "./doctor.js";
+import { addImagineCommand } from "./imagine.js";
 import type { Terminal } from "./terminal.js";
 import { addTranscribeCommand } from "./transcribe.js";
 
@@ -17,7 +19,7 @@ function packageVersion(): string {
 /** The command line, without running it. Errors of commander are thrown. */
 export function createProgram(terminal: Terminal): Command {
   const program = new Command("pergola")
-    .description("Language models and Whisper on OpenVINO, in the terminal")
+    .description("Chats, captions, transcripts and pictures on OpenVINO, in the terminal")
     .version(packageVersion(), "-V, --version")
     .showHelpAfterError("(add --help for the options)")
     .configureOutput({
@@ -27,7 +29,9 @@ export function createProgram(terminal: Terminal): Command {
     .exitOverride();
   // Commands copy the settings above when they are added.
   addChatCommand(program, terminal);
+  addCaptionCommand(program, terminal);
   addTranscribeCommand(program, terminal);
+  addImagineCommand(program, terminal);
   addConvertCommand(program, terminal);
   addDevicesCommand(program, terminal);
   addDoctorCommand(program, terminal);

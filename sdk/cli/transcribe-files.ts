@@ -1,15 +1,7 @@
-import {
-  DisposedError,
-  formatTranscript,
-  OptionError,
-  PergolaError,
-  type Transcript,
-  type TranscriptSegment,
-  type WhisperOptions,
-} from "../index.js";
-import { Interrupted } from "./exit-codes.js";
+import { formatTranscript, type Transcript, type TranscriptSegment, type WhisperOptions } from "../index.js";
+import { eachFile, type FileWork } from "./each-file.js";
+import { nameOfInput } from "./file-output.js";
 import type { Interrupts } from "./interrupts.js";
-import { describeError } from "./report-error.js";
 import { progressBar, showActivity, write, type Activity, type Terminal } from "./terminal.js";
 import type { TranscriptOutput } from "./transcribe-output.js";
 
@@ -34,43 +26,24 @@ export interface TranscribeJob {
 }
 
 /**
- * Transcribes files one after the other. Errors of a file are told, and the next one follows. Ctrl-C ends the file at hand,
- * whose transcript is what had come, and leaves out the rest.
+ * Transcribes files one after the other, as {@link eachFile} does.
  *
  * @returns how many files failed
- * @throws Interrupted after Ctrl-C, and what would fail for every file: wrong options, mistakes of this program
  */
-export async function transcribeFiles(inputs: readonly string[], job: TranscribeJob): Promise<number> {
-  let failures = 0;
-  let interrupted = false;
-  for (const input of inputs) {
-    let transcript: Transcript | undefined;
-    try {
-      await job.output.begin(input);
-      const stream = job.whisper.stream(input === "-" ? job.terminal.input : input, {
-        ...job.options,
-        onProgress: ({ fraction }) => progress.say(fraction),
-      });
-      const progress = new FileProgress(input, job.terminal);
-      transcript = await job.interrupts.during(
-        () => followStream(stream, progress, job.output.streams).finally(() => progress.end()),
-        () => {
-          interrupted = true;
-          void stream.stop();
-        },
-      );
-      await job.output.deliver(input, transcript);
-    } catch (error) {
-      if (!isOfOneFile(error)) throw error;
-      failures++;
-      job.terminal.errors.write(`${nameFile(describeError(error).text ?? "", input)}\n`);
-      if (!transcript) await job.output.deliver(input, undefined);
-    }
-    if (interrupted) break;
-  }
-  await job.output.end();
-  if (interrupted) throw new Interrupted("interrupted while transcribing");
-  return failures;
+export function transcribeFiles(inputs: readonly string[], job: TranscribeJob): Promise<number> {
+  const { whisper, options, output, terminal, interrupts } = job;
+  const start = (input: string): FileWork<Transcript> => {
+    const stream = whisper.stream(input === "-" ? terminal.input : input, {
+      ...options,
+      onProgress: ({ fraction }) => progress.say(fraction),
+    });
+    const progress = new FileProgress(input, terminal);
+    return {
+      finished: followStream(stream, progress, output.streams).finally(() => progress.end()),
+      stop: () => void stream.stop(),
+    };
+  };
+  return eachFile(inputs, { start, output, filePath: /^audio\b/, doing: "transcribing", terminal, interrupts });
 }
 
 async function followStream(stream: SegmentStream, progress: FileProgress, prints: boolean): Promise<Transcript> {
@@ -109,19 +82,7 @@ class FileProgress {
   }
 
   #describe(fraction: number | undefined): string {
-    const name = this.input === "-" ? "stdin" : this.input;
+    const name = nameOfInput(this.input);
     return fraction === undefined ? `Transcribing ${name}` : `Transcribing ${name} ${progressBar(fraction)}`;
   }
-}
-
-/** Errors after which the next file may well succeed. */
-function isOfOneFile(error: unknown): boolean {
-  if (OptionError.isInstance(error)) return /^audio\b/.test(error.path);
-  if (DisposedError.isInstance(error)) return false;
-  return PergolaError.isInstance(error) || typeof (error as NodeJS.ErrnoException | undefined)?.syscall === "string";
-}
-
-function nameFile(message: string, input: string): string {
-  const name = input === "-" ? "stdin" : input;
-  return message.includes(name) ? message : message.replace(/^error: /, `error: ${name}: `);
 }

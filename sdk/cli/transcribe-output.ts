@@ -2,6 +2,7 @@ import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { formatTranscript, type SubtitleOptions, type Transcript, type TranscriptFormat } from "../index.js";
 import { UsageError } from "./exit-codes.js";
+import { JsonOutput, nameOfInput, PrintedOutput, type FileOutput } from "./file-output.js";
 import { write, type Terminal } from "./terminal.js";
 import { writeWhole } from "./write-file.js";
 
@@ -16,16 +17,9 @@ export interface OutputFlags {
 }
 
 /** Where transcripts go. */
-export interface TranscriptOutput {
-  format: TranscriptFormat;
+export interface TranscriptOutput extends FileOutput<Transcript> {
   /** Text is printed while it comes. */
   streams: boolean;
-  /** Called before a file is transcribed. */
-  begin(input: string): Promise<void>;
-  /** Takes the transcript of a file; undefined: there is none, because of an error. */
-  deliver(input: string, transcript: Transcript | undefined): Promise<void>;
-  /** Called when all files are done. */
-  end(): Promise<void>;
 }
 
 const EXTENSIONS: ReadonlySet<string> = new Set<TranscriptFormat>(["txt", "srt", "vtt", "json"]);
@@ -40,7 +34,7 @@ function formatFor({ format, json, out }: OutputFlags): TranscriptFormat {
 
 /** What a file's transcript is called in a folder. */
 function outputName(input: string, format: TranscriptFormat): string {
-  return `${input === "-" ? "stdin" : path.parse(input).name}.${format}`;
+  return `${input === "-" ? nameOfInput(input) : path.parse(input).name}.${format}`;
 }
 
 /**
@@ -58,11 +52,11 @@ export async function planOutput(
   // What is wrong with the layout must be told before an hour of audio is transcribed.
   formatTranscript({ segments: [] }, format, layout);
   if (flags.out !== undefined) return planFiles(inputs, flags.out, format, layout);
-  if (format === "json") return new JsonOutput(inputs.length, terminal);
+  if (format === "json") return new JsonTranscripts(inputs.length, terminal);
   if (inputs.length > 1 && format !== "txt") {
     throw new UsageError(`Several files as ${format} need a folder: add --out FOLDER.`);
   }
-  return new PrintedOutput(format, layout, inputs.length > 1, terminal);
+  return new PrintedTranscripts(format, layout, inputs.length > 1, terminal);
 }
 
 function toLayout({ maxLineLength, maxLines, highlightWords }: OutputFlags): SubtitleOptions {
@@ -82,19 +76,19 @@ async function planFiles(
   const existing = await stat(out).catch(() => undefined);
   const isFolder = existing?.isDirectory() ?? (/[\\/]$/.test(out) || inputs.length > 1);
   if (!isFolder && inputs.length > 1) throw new UsageError(`--out ${out} is a file; several files need a folder.`);
-  if (!isFolder) return new FileOutput(format, layout, () => out);
+  if (!isFolder) return new WrittenTranscripts(format, layout, () => out);
   const names = inputs.map((input) => outputName(input, format));
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
     throw new UsageError(`Two of the files would become ${path.join(out, twice)}; transcribe them apart.`);
-  return new FileOutput(format, layout, (input) => path.join(out, outputName(input, format)));
+  return new WrittenTranscripts(format, layout, (input) => path.join(out, outputName(input, format)));
 }
 
-class FileOutput implements TranscriptOutput {
+class WrittenTranscripts implements TranscriptOutput {
   readonly streams = false;
 
   constructor(
-    readonly format: TranscriptFormat,
+    private readonly format: TranscriptFormat,
     private readonly layout: SubtitleOptions,
     private readonly fileFor: (input: string) => string,
   ) {}
@@ -113,56 +107,26 @@ class FileOutput implements TranscriptOutput {
   }
 }
 
-/** One object, or an array in the order of the files, with `null` for those that failed. */
-class JsonOutput implements TranscriptOutput {
-  readonly format = "json";
+class JsonTranscripts extends JsonOutput<Transcript> implements TranscriptOutput {
   readonly streams = false;
-  readonly #results: (Transcript | null)[] = [];
-
-  constructor(
-    private readonly count: number,
-    private readonly terminal: Terminal,
-  ) {}
-
-  async begin(): Promise<void> {
-    // Printed at the end.
-  }
-
-  async deliver(_: string, transcript: Transcript | undefined): Promise<void> {
-    this.#results.push(transcript ?? null);
-  }
-
-  async end(): Promise<void> {
-    const result = this.count === 1 ? this.#results[0] : this.#results;
-    if (result) await write(this.terminal.output, `${JSON.stringify(result, null, 2)}\n`);
-  }
 }
 
-class PrintedOutput implements TranscriptOutput {
+class PrintedTranscripts extends PrintedOutput<Transcript> implements TranscriptOutput {
   readonly streams: boolean;
-  #count = 0;
 
   constructor(
-    readonly format: TranscriptFormat,
+    private readonly format: TranscriptFormat,
     private readonly layout: SubtitleOptions,
-    private readonly withHeadings: boolean,
-    private readonly terminal: Terminal,
+    withHeadings: boolean,
+    terminal: Terminal,
   ) {
+    super(withHeadings, terminal);
     this.streams = format === "txt";
-  }
-
-  async begin(input: string): Promise<void> {
-    const gap = this.#count++ > 0 ? "\n" : "";
-    if (this.withHeadings) await write(this.terminal.output, `${gap}==> ${input === "-" ? "stdin" : input} <==\n`);
   }
 
   async deliver(_: string, transcript: Transcript | undefined): Promise<void> {
     if (transcript && !this.streams) {
       await write(this.terminal.output, formatTranscript(transcript, this.format, this.layout));
     }
-  }
-
-  async end(): Promise<void> {
-    // Everything is printed.
   }
 }
