@@ -1,17 +1,20 @@
 import { getNative } from "../core/native.js";
 import { captureCallSite } from "../core/call-site.js";
 import { fromNative, OptionError } from "../core/errors.js";
-import { showValue } from "../core/validate.js";
+import { checkSide } from "./raw-pixels.js";
 import { RgbImage } from "./rgb-image.js";
 
 /** Kernels of {@link resizeImage}: 2, 4 and 6 pixels wide, wider when shrinking. */
 export type ResizeFilter = "bilinear" | "bicubic" | "lanczos";
 
+/** Largest image that is made: as many pixels as are read. */
+const MOST_PIXELS = 0x3fff * 0x3fff;
+
 /**
  * Resizes with antialiasing, equal to Pillow's `Image.resize` bit by bit (Pillow before 13), in threads of the native core.
  * The aspect ratio is the caller's business.
  *
- * @throws OptionError for a size that is not at least 1 × 1
+ * @throws OptionError for a size that is not at least 1 × 1, or beyond 268 million pixels
  * @throws NativeError if the native core cannot be loaded
  */
 export async function resizeImage(
@@ -115,17 +118,13 @@ function place(
   return new RgbImage(width, height, data);
 }
 
-function checkArea(width: unknown, height: unknown): void {
-  for (const [path, value] of [
-    ["width", width],
-    ["height", height],
-  ] as const) {
-    if (Number.isSafeInteger(value) && (value as number) >= 1) continue;
-    const expected = "a whole number of at least 1 (pixels)";
-    throw new OptionError(`${path} must be ${expected}, received ${showValue(value)}.`, {
-      path,
-      expected,
-      received: value,
-    });
-  }
+function checkArea(width: number, height: number): void {
+  checkSide(width, "width");
+  checkSide(height, "height");
+  if (width * height <= MOST_PIXELS) return;
+  throw new OptionError(`width × height must be at most ${MOST_PIXELS} pixels, received ${width} × ${height}.`, {
+    path: "width",
+    expected: `width × height of at most ${MOST_PIXELS} pixels`,
+    received: width,
+  });
 }

@@ -103,7 +103,8 @@ function isChannels(value: unknown): value is 1 | 3 | 4 {
   return value === 1 || value === 3 || value === 4;
 }
 
-function checkSide(value: unknown, path: string): asserts value is number {
+/** @throws OptionError for what is no length in pixels */
+export function checkSide(value: unknown, path: string): asserts value is number {
   if (Number.isSafeInteger(value) && (value as number) >= 1) return;
   throw invalid(path, "a whole number of at least 1 (pixels)", value, "");
 }
