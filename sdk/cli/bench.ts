@@ -1,6 +1,8 @@
 import type { Command } from "commander";
 import { inspectModel, LLMPipeline, type LLMResult } from "../index.js";
 import { addLoadFlags, parseCount, toLoadOptions, type LoadFlags } from "./flags.js";
+import { addImageBench } from "./bench-image.js";
+import { addVlmBench } from "./bench-vlm.js";
 import { addWhisperBench } from "./bench-whisper.js";
 import { benchReport, summarize, type BenchReport, type BenchRun } from "./bench-report.js";
 import { interruptible } from "./interrupts.js";
@@ -40,7 +42,7 @@ export function benchPrompt(count: (text: string) => number, tokens: number, var
   return words.join(" ");
 }
 
-/** `pergola bench llm` and `pergola bench whisper`: what this machine does with a model. */
+/** `pergola bench`: what this machine does with a model. */
 export function addBenchCommand(program: Command, terminal: Terminal): void {
   const bench = program.command("bench").description("measure a model on this machine");
   const command = bench
@@ -52,7 +54,9 @@ export function addBenchCommand(program: Command, terminal: Terminal): void {
     .option("--concurrency <n>", "requests at once", parseCount, 1)
     .option("--json", "print the figures as JSON");
   addLoadFlags(command).action((flags: BenchFlags) => run(flags, terminal));
+  addVlmBench(bench, terminal);
   addWhisperBench(bench, terminal);
+  addImageBench(bench, terminal);
 }
 
 async function run(flags: BenchFlags, terminal: Terminal): Promise<void> {

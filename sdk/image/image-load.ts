@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import { throwIfAborted } from "../core/abort.js";
 import { ModelError, UnsupportedError } from "../core/errors.js";
 import { namesGiven, resolveLoadOptions } from "../core/load-options.js";
@@ -91,6 +92,7 @@ export async function loadImageModel(model: unknown, options: ImageLoadOptions):
         ...(cache.warning === undefined ? [] : [cache.warning]),
         ...(generator.info.fallbackReason === "" ? [] : [`attention is stateful: ${generator.info.fallbackReason}`]),
       ],
+      stepWeightBytes: await weightBytes(source, [GRAPHS.decoder, GRAPHS.head]),
       loadMs: performance.now() - started,
     };
   } catch (error) {
@@ -156,6 +158,11 @@ function generatorOptions(
     maxBatchSequences,
     warmUp,
   };
+}
+
+async function weightBytes(source: VisionModelSource, graphs: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(graphs.map(async (name) => (await stat(source.graph(name).bin)).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /** Graphs of two models in one folder would make noise. */

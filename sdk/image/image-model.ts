@@ -36,5 +36,7 @@ export interface LoadedImageModel {
   readonly cacheFolder: string;
   /** What `explain()` tells in every case. */
   readonly notes: readonly string[];
+  /** Weights that are read at each step: of the language model and the image head. */
+  readonly stepWeightBytes: number;
   readonly loadMs: number;
 }

@@ -36,6 +36,8 @@ export interface ImageInfo extends Readonly<NativeGeneratorInfo> {
   guidance: number;
   /** Tokens the language model was made for; 0 = not told. */
   contextLength: number;
+  /** Weights that are read at each step, in bytes. */
+  stepWeightBytes: number;
   /** What the model's folder holds. */
   format: "openvino" | "safetensors";
   /** Time that `load()` took. */
@@ -87,7 +89,7 @@ export class ImagePipeline implements AsyncDisposable {
 
   /** Facts about the loaded model. */
   get info(): ImageInfo {
-    const { facts, generator, source, loadMs } = this.#session.model;
+    const { facts, generator, source, stepWeightBytes, loadMs } = this.#session.model;
     return {
       ...generator.info,
       architecture: source.family,
@@ -96,6 +98,7 @@ export class ImagePipeline implements AsyncDisposable {
       codebookSize: facts.codebookSize,
       guidance: facts.guidanceScale,
       contextLength: source.contextLength,
+      stepWeightBytes,
       format: source.format,
       loadMs,
     };
