@@ -1,26 +1,23 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CONVERTER_VERSION, isComplete } from "./convert/conversion.js";
+import { isComplete } from "./convert/conversion.js";
+import { conversionKey } from "./convert/conversion-key.js";
 import type { ConversionRequest } from "./convert/conversion-worker.js";
 import { runConversion, type ConversionHooks } from "./convert/run-conversion.js";
-import { keyOfFiles } from "./file-key.js";
 
 /**
  * The folder with a checkpoint's conversion, which is made the first time.
  *
- * @param request - the checkpoint, and all that decides what a conversion of it holds
- * @param files - all files that the conversion is made of: if one changes, it is made anew
+ * @param request - the checkpoint, and how its weights are stored; if one of its files changes, it is converted anew
  * @param cacheFolder - keeps conversions; empty = a temporary folder, removed when the process ends
  * @throws the signal's reason, ModelError, UnsupportedError
  */
 export async function cachedConversion(
   request: Omit<ConversionRequest, "target" | "keepOther">,
-  files: readonly string[],
   { cacheFolder, signal, onProgress }: ConversionHooks & { cacheFolder: string },
 ): Promise<string> {
-  const how = JSON.stringify({ ...request, checkpoint: undefined });
-  const key = await keyOfFiles(files, how, `converter ${CONVERTER_VERSION}`);
+  const key = await conversionKey(request.checkpoint, request.plan);
   const parent = cacheFolder === "" ? temporaryFolder() : join(cacheFolder, "converted");
   const target = join(parent, key);
   if (!(await isComplete(target))) await runConversion({ ...request, target, keepOther: true }, { signal, onProgress });

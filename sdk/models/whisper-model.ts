@@ -56,7 +56,7 @@ export async function resolveWhisperModel(model: unknown, options: ResolveWhispe
   let folder = given;
   if (format !== "openvino") {
     const checkpoint = { architecture: WHISPER.name, format, folder: given };
-    folder = await cachedConversion({ checkpoint, plan: { format: weights ?? "f16" } }, await WHISPER.files(checkpoint), options);
+    folder = await cachedConversion({ checkpoint, plan: { format: weights ?? "f16" } }, options);
   } else if (weights !== undefined) {
     throw new OptionError(
       `weights must be left out for ${given}: it is OpenVINO IR, which is used as it is. ` +

@@ -2,6 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { ModelError, UnsupportedError } from "../../core/errors.js";
 import type { Checkpoint } from "./architecture.js";
 import { architectureNamed } from "./architectures.js";
+import { conversionKey } from "./conversion-key.js";
 import { convertFolder } from "./convert-folder.js";
 import type { WeightPlan } from "./weights.js";
 
@@ -34,12 +35,13 @@ export type WorkerMessage =
 const PROGRESS_STEP = 0.002;
 
 /** @throws whatever a conversion throws */
-export function convertHere(
+export async function convertHere(
   { checkpoint, plan, target, keepOther }: ConversionRequest,
   control: { signal?: AbortSignal | undefined; onProgress?: ((fraction: number) => void) | undefined },
 ): Promise<string[]> {
   const architecture = architectureNamed(checkpoint.architecture);
-  return convertFolder(target, () => architecture.prepare(checkpoint, plan), { ...control, keepOther });
+  const key = await conversionKey(checkpoint, plan);
+  return convertFolder(target, key, () => architecture.prepare(checkpoint, plan), { ...control, keepOther });
 }
 
 export function packError(error: unknown): PackedError {

@@ -7,12 +7,12 @@ import { throwIfAborted } from "../../core/abort.js";
 import { ModelError, PergolaError } from "../../core/errors.js";
 import { readJsonObject } from "../json-file.js";
 import type { Graph } from "./graph.js";
-import { constantBytes, writeIr } from "./ir-writer.js";
+import { binBytes, constantBytes, writeIr, writeIrText } from "./ir-writer.js";
 import type { TensorSource } from "./tensor-source.js";
 import { DEFAULT_GROUP_SIZE, type WeightFormat, type WeightPlan } from "./weights.js";
 
 /** Goes up whenever the same checkpoint makes other files: conversions in the cache are made anew then. */
-export const CONVERTER_VERSION = 1;
+export const CONVERTER_VERSION = 2;
 
 /** Written last into a folder: lists what belongs to it. */
 export const MANIFEST = "pergola-conversion.json";
@@ -55,7 +55,24 @@ export interface Manifest {
 }
 
 /**
- * Writes a conversion into an empty folder.
+ * Bytes of constants that a folder still lacks.
+ *
+ * @param folder - may hold graphs of an earlier attempt
+ */
+export async function bytesToWrite({ graphs }: PreparedConversion, folder: string): Promise<number> {
+  let bytes = 0;
+  for (const [name, graph] of graphs) if (!(await hasConstants(graph, join(folder, name)))) bytes += binBytes(graph);
+  return bytes;
+}
+
+/** True if an earlier attempt has written all constants of a graph: the file gets its name when it is complete. */
+async function hasConstants(graph: Graph, path: string): Promise<boolean> {
+  const found = await stat(`${path}.bin`).catch(() => undefined);
+  return found?.size === binBytes(graph);
+}
+
+/**
+ * Writes a conversion into a folder that is empty, or holds graphs of an earlier attempt, which stay.
  *
  * @returns the names of the files
  * @throws the signal's reason; ModelError if the checkpoint or the disk fails
@@ -81,7 +98,14 @@ export async function writeConversion(
       names.push(name);
     }
     for (const [name, graph] of graphs) {
-      await writeIr(graph, join(folder, name), { signal, onBytes });
+      throwIfAborted(signal);
+      const path = join(folder, name);
+      if (await hasConstants(graph, path)) {
+        await writeIrText(graph, path);
+        onBytes(constantBytes(graph));
+      } else {
+        await writeIr(graph, path, { signal, onBytes });
+      }
       names.push(`${name}.xml`, `${name}.bin`);
     }
     const files: Manifest["files"] = {};

@@ -1,12 +1,12 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { rename, rm, stat, statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ModelError } from "../../core/errors.js";
 import { makeFolder } from "../cache.js";
-import { asModelError, isComplete, writeConversion, type PreparedConversion } from "./conversion.js";
+import { asModelError, bytesToWrite, isComplete, writeConversion, type PreparedConversion } from "./conversion.js";
+import { PartialFolder } from "./partial-folder.js";
 
-/** Folders under construction; a program that was killed leaves them behind. */
-const PARTIAL = ".partial-";
-const STALE_MS = 24 * 3600 * 1000;
+/** Beside the constants: graphs as text, tokenizer, configuration. */
+const SMALL_FILES_BYTES = 64 * 2 ** 20;
 
 /** What a conversion reports and what ends it. */
 export interface ConversionControl {
@@ -18,36 +18,64 @@ export interface ConversionControl {
 }
 
 /**
- * Makes a folder with a conversion. It appears complete or not at all; a folder in its place is replaced.
+ * Makes a folder with a conversion. It appears complete or not at all; a folder in its place is replaced. Graphs that an
+ * earlier attempt has completed are not made again.
  *
+ * @param key - stands for the checkpoint's files and all that decides what is made of them
  * @param prepare - checks the checkpoint; its source is closed here
  * @returns the names of the files
  * @throws the signal's reason, ModelError, UnsupportedError
  */
 export async function convertFolder(
   target: string,
+  key: string,
   prepare: () => Promise<PreparedConversion>,
   control: ConversionControl,
 ): Promise<string[]> {
   const prepared = await prepare();
-  const partial = partialName(target);
+  let partial: PartialFolder | undefined;
   try {
     await makeFolder(dirname(target));
-    await removeStale(dirname(target));
-    await mkdir(partial);
-    const names = await writeConversion(prepared, partial, control);
-    await replace(partial, target, control.keepOther === true);
+    partial = await PartialFolder.open(target, key);
+    await requireSpace(partial.path, target, await bytesToWrite(prepared, partial.path));
+    const names = await writeConversion(prepared, partial.path, control);
+    await partial.finish((path) => replace(path, target, control.keepOther === true));
     return names;
   } catch (error) {
-    await rm(partial, { recursive: true, force: true });
+    // Where no graph is complete there is nothing to go on with.
+    if (partial && (await hasGraph(prepared, partial.path))) await partial.leave();
+    else await partial?.remove();
     throw asModelError(error, target);
   } finally {
     await prepared.source.close();
   }
 }
 
-function partialName(target: string): string {
-  return join(dirname(target), `${PARTIAL}${basename(target)}-${process.pid}-${randomBytes(4).toString("hex")}`);
+async function hasGraph({ graphs }: PreparedConversion, folder: string): Promise<boolean> {
+  for (const name of graphs.keys()) {
+    if (await stat(join(folder, `${name}.bin`)).catch(() => undefined)) return true;
+  }
+  return false;
+}
+
+/** @throws ModelError if a disk is too full for what is to be written */
+async function requireSpace(folder: string, target: string, bytes: number): Promise<void> {
+  // Some file systems do not tell.
+  const disk = await statfs(folder).catch(() => undefined);
+  if (!disk || disk.blocks === 0) return;
+  const free = disk.bavail * disk.bsize;
+  const needed = bytes + SMALL_FILES_BYTES;
+  if (free >= needed) return;
+  throw new ModelError(
+    `The converted model needs ${gigabytes(needed)} in ${dirname(target)}, but only ${gigabytes(free)} are free there. ` +
+      "Free some space, choose another folder (for a conversion on loading: the cache option or PERGOLA_CACHE), " +
+      "or smaller weights (int8, int4).",
+    { file: target },
+  );
+}
+
+function gigabytes(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
 async function replace(partial: string, target: string, keepOther: boolean): Promise<void> {
@@ -64,17 +92,8 @@ async function replace(partial: string, target: string, keepOther: boolean): Pro
       return;
     }
     // Moved away first: nobody may find a folder that is half removed.
-    const old = partialName(target);
+    const old = PartialFolder.nameFor(target);
     await rename(target, old).catch(() => undefined);
     await rm(old, { recursive: true, force: true });
-  }
-}
-
-async function removeStale(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    if (!name.startsWith(PARTIAL)) continue;
-    const path = join(folder, name);
-    const found = await stat(path).catch(() => undefined);
-    if (found && Date.now() - found.mtimeMs > STALE_MS) await rm(path, { recursive: true, force: true });
   }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Graph } from "./graph.js";
-import { constantBytes, writeIr } from "./ir-writer.js";
+import { binBytes, constantBytes, writeIr } from "./ir-writer.js";
 import { add, assign, constant, convert, floats, integers, matMul, parameter, readValue, reshape, result } from "./operations.js";
 
 let folder: string;
@@ -91,6 +91,7 @@ describe("the files", () => {
     expect([...bin.subarray(0, 12)]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     expect([bin.readBigInt64LE(128), bin.readBigInt64LE(136)]).toEqual([0n, -1n]);
     expect(bin.length).toBe(144);
+    expect(binBytes(graph)).toBe(144);
     expect(reported).toBe(constantBytes(graph));
   });
 });

@@ -23,61 +23,86 @@ export function constantBytes({ nodes }: Graph): number {
   return nodes.reduce((sum, { data }) => sum + (data?.byteLength ?? 0), 0);
 }
 
+/** Bytes of the `.bin` file of a graph: its constants and what lies between them. */
+export function binBytes(graph: Graph): number {
+  let end = 0;
+  for (const { offset, size } of placesOf(graph).values()) end = offset + size;
+  return end;
+}
+
+/** Where each constant goes: one after the other, in the order in which they were made. */
+function placesOf({ nodes }: Graph): Map<GraphNode, Place> {
+  const places = new Map<GraphNode, Place>();
+  let position = 0;
+  for (const node of nodes) {
+    if (!node.data) continue;
+    const offset = Math.ceil(position / ALIGNMENT) * ALIGNMENT;
+    places.set(node, { offset, size: node.data.byteLength });
+    position = offset + node.data.byteLength;
+  }
+  return places;
+}
+
 /**
- * Writes a graph as OpenVINO IR: `<path>.xml` and `<path>.bin`. Both have other names until they are complete.
+ * Writes a graph as OpenVINO IR: `<path>.xml` and `<path>.bin`. Both have other names until they are complete; the `.bin` file is
+ * on the disk, not just on its way there, before it gets its name.
  *
  * @param path - without ending
  * @param onBytes - told how many more bytes of constants are written
  * @throws the signal's reason
  */
-export async function writeIr(
-  graph: Graph,
-  path: string,
-  { signal, onBytes }: { signal?: AbortSignal | undefined; onBytes?: ((bytes: number) => void) | undefined } = {},
-): Promise<void> {
-  const [bin, xml] = [`${path}.bin`, `${path}.xml`];
-  const partial = [`${bin}.partial`, `${xml}.partial`] as const;
+export async function writeIr(graph: Graph, path: string, control: WriteControl = {}): Promise<void> {
+  const [bin, partial] = [`${path}.bin`, `${path}.bin.partial`];
   try {
-    const places = await writeConstants(graph, partial[0], signal, onBytes);
-    await writeFile(partial[1], irText(graph, places));
-    await rename(partial[0], bin);
-    await rename(partial[1], xml);
+    await writeConstants(partial, placesOf(graph), control);
+    await rename(partial, bin);
+    await writeIrText(graph, path);
   } catch (error) {
-    await Promise.all(partial.map((file) => rm(file, { force: true })));
+    await rm(partial, { force: true });
     throw error;
   }
 }
 
+/** The `.xml` file alone, for a `.bin` file that is there. */
+export async function writeIrText(graph: Graph, path: string): Promise<void> {
+  const [xml, partial] = [`${path}.xml`, `${path}.xml.partial`];
+  await writeFile(partial, irText(graph, placesOf(graph)));
+  await rename(partial, xml);
+}
+
+/** What writing reports and what ends it. */
+export interface WriteControl {
+  signal?: AbortSignal | undefined;
+  onBytes?: ((bytes: number) => void) | undefined;
+}
+
 async function writeConstants(
-  graph: Graph,
   file: string,
-  signal: AbortSignal | undefined,
-  onBytes: ((bytes: number) => void) | undefined,
-): Promise<Map<GraphNode, Place>> {
+  places: ReadonlyMap<GraphNode, Place>,
+  { signal, onBytes }: WriteControl,
+): Promise<void> {
   const handle = await open(file, "w");
-  const places = new Map<GraphNode, Place>();
+  // While one piece is written the next one is made.
+  let writing = Promise.resolve();
   try {
-    let position = 0;
-    for (const node of graph.nodes) {
-      if (!node.data) continue;
-      const offset = Math.ceil(position / ALIGNMENT) * ALIGNMENT;
-      position = offset;
-      for await (const piece of node.data.pieces()) {
+    for (const [{ name, data }, { offset, size }] of places) {
+      let position = offset;
+      for await (const piece of data!.pieces()) {
         throwIfAborted(signal);
-        await writeAll(handle, piece, position);
-        position += piece.length;
+        await writing;
         onBytes?.(piece.length);
+        writing = writeAll(handle, piece, position);
+        writing.catch(() => undefined);
+        position += piece.length;
       }
-      const size = position - offset;
-      if (size !== node.data.byteLength) {
-        throw new RangeError(`${node.name} made ${size} bytes instead of ${node.data.byteLength}`);
-      }
-      places.set(node, { offset, size });
+      if (position - offset !== size) throw new RangeError(`${name} made ${position - offset} bytes instead of ${size}`);
     }
+    await writing;
+    await handle.datasync();
   } finally {
+    await writing.catch(() => undefined);
     await handle.close();
   }
-  return places;
 }
 
 async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {

@@ -22,6 +22,7 @@ import type { WeightPlan } from "./weights.js";
 export const JANUS: Architecture = {
   name: "janus",
   modelTypes: ["janus", "multi_modality"],
+  formats: ["f16", "int8", "int4"],
   async files({ folder }) {
     await refusePickled(folder);
     return [...(await findSafetensors(folder)).paths, ...(await existing(folder, KEPT))];

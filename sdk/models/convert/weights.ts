@@ -2,9 +2,8 @@ import { UnsupportedError } from "../../core/errors.js";
 import { bytesOf, elementCount, isFloat } from "./element-type.js";
 import type { Graph, Value } from "./graph.js";
 import { constant, convert, multiply, reshape } from "./operations.js";
-import { roundGroups, roundRows } from "./rounding.js";
 import { requireTensor, type TensorInfo, type TensorSource } from "./tensor-source.js";
-import { allRows, floatPieces, halfPieces, type TensorRows } from "./weight-pieces.js";
+import { allRows, floatPieces, groupPieces, halfPieces, rowPieces, type TensorRows } from "./weight-pieces.js";
 
 /** How matrices are stored. Biases, norms, convolutions and position tables are never rounded to whole numbers. */
 export type WeightFormat = "f16" | "int8" | "int4";
@@ -60,7 +59,7 @@ export class WeightConstants {
     const source = this.#source;
     if (tensor.type === "f16") return this.#halves(allRows(tensor), name, as);
     const stored = constant(this.#graph, "f32", as, size * bytesOf("f32"), async function* () {
-      for await (const { values } of floatPieces(source, allRows(tensor))) yield bytesOfArray(values);
+      for await (const values of floatPieces(source, allRows(tensor))) yield bytesOfArray(values);
     });
     return this.#graph.rename(stored, name);
   }
@@ -107,7 +106,10 @@ export class WeightConstants {
     const scales = new Float32Array(count);
     const source = this.#source;
     const stored = constant(this.#graph, "i8", [count, columns], count * columns, async function* () {
-      for await (const { values, row } of floatPieces(source, rows)) yield bytesOfArray(roundRows(values, columns, scales, row));
+      for await (const piece of rowPieces(source, rows)) {
+        scales.set(piece.scales, piece.row);
+        yield bytesOfArray(piece.rounded);
+      }
     });
     this.#graph.rename(stored, name);
     // Written after the values above, when the scales are known.
@@ -126,10 +128,9 @@ export class WeightConstants {
     const scales = new Uint16Array(count * groups);
     const source = this.#source;
     const stored = constant(this.#graph, "i4", [count, groups, group], (count * columns) / 2, async function* () {
-      for await (const { values, row } of floatPieces(source, rows)) {
-        const rounded = roundGroups(values, group);
-        scales.set(rounded.scales, row * groups);
-        yield rounded.packed;
+      for await (const piece of groupPieces(source, rows, group)) {
+        scales.set(piece.scales, piece.row * groups);
+        yield piece.packed;
       }
     });
     this.#graph.rename(stored, name);
