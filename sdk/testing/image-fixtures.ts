@@ -17,6 +17,14 @@ export interface ExpectedImage {
   flatten: Uint8Array;
 }
 
+/** `rgb.png` as Pillow resizes it. */
+export interface ExpectedResize {
+  width: number;
+  height: number;
+  filter: "bilinear" | "bicubic" | "lanczos";
+  data: Uint8Array;
+}
+
 interface StoredImage {
   width: number;
   height: number;
@@ -24,18 +32,32 @@ interface StoredImage {
   flatten?: string;
 }
 
+interface StoredExpectations {
+  files: Record<string, StoredImage>;
+  resized: (Omit<ExpectedResize, "data"> & { data: string })[];
+}
+
 /** All pictures with what Pillow reads in them. */
 export function expectedImages(): Map<string, ExpectedImage> {
-  const { files } = JSON.parse(readFileSync(imageFixture("expected.json"), "utf8")) as {
-    files: Record<string, StoredImage>;
-  };
-  const bytes = (text: string) => new Uint8Array(Buffer.from(text, "base64"));
   return new Map(
-    Object.entries(files).map(([name, { width, height, drop, flatten }]) => [
+    Object.entries(stored().files).map(([name, { width, height, drop, flatten }]) => [
       name,
-      { width, height, drop: bytes(drop), flatten: bytes(flatten ?? drop) },
+      { width, height, drop: bytesOf(drop), flatten: bytesOf(flatten ?? drop) },
     ]),
   );
+}
+
+/** What Pillow makes of `rgb.png` in other sizes. */
+export function expectedResizes(): ExpectedResize[] {
+  return stored().resized.map((one) => ({ ...one, data: bytesOf(one.data) }));
+}
+
+function stored(): StoredExpectations {
+  return JSON.parse(readFileSync(imageFixture("expected.json"), "utf8")) as StoredExpectations;
+}
+
+function bytesOf(base64: string): Uint8Array {
+  return new Uint8Array(Buffer.from(base64, "base64"));
 }
 
 /** Greatest difference between two images of one size, in levels; infinite when they are not of one length. */
