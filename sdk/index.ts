@@ -41,7 +41,7 @@ export { RgbImage } from "./media/rgb-image.js";
 export { defaultCacheFolder } from "./models/cache.js";
 export { convertModel, type ConversionResult, type ConvertOptions } from "./models/convert/convert-model.js";
 export type { WeightFormat } from "./models/convert/weights.js";
-export { inspectModel, type ModelInspection } from "./models/inspect-model.js";
+export { inspectModel, type ModelInspection, type PipelineName } from "./models/inspect-model.js";
 export type {
   AssistantMessage,
   Message,

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { defaultCacheFolder, inspectModel, listDevices, systemInfo } from "../index.js";
+import { defaultCacheFolder, inspectModel, listDevices, systemInfo, type ModelInspection } from "../index.js";
 import { checkCacheFolder } from "./cache-check.js";
 import { EXIT } from "./exit-codes.js";
 import { describeError } from "./report-error.js";
@@ -32,7 +32,7 @@ export function addDoctorCommand(program: Command, terminal: Terminal): void {
     .description(
       "check the installation, the machine and, with --model, a model's files; exit code 1 if something is broken",
     )
-    .option("-m, --model <model>", "model folder or .gguf file to check")
+    .option("-m, --model <model>", "model of any kind to check: a folder or a .gguf file")
     .option("--json", "print the findings as JSON")
     .action(async (flags: { model?: string; json?: true }) => {
       const report = await examine(flags.model);
@@ -93,13 +93,24 @@ async function checkDevices(): Promise<Check> {
   }
 }
 
+const FORMATS: Record<ModelInspection["format"], string> = {
+  ir: "OpenVINO IR",
+  gguf: "GGUF",
+  safetensors: "checkpoint to convert (safetensors)",
+  ctranslate2: "checkpoint to convert (CTranslate2)",
+};
+
 async function checkModel(model: string): Promise<Check> {
   try {
-    const { format, files, weightBytes, architecture, contextLength } = await inspectModel(model);
-    const kind = format === "ir" ? "OpenVINO IR" : `GGUF, ${files.length} file${files.length === 1 ? "" : "s"}`;
+    const found = await inspectModel(model);
+    const { format, files, weightBytes, architecture, contextLength, pipelines } = found;
+    const count = format === "ir" ? "" : `, ${files.length} file${files.length === 1 ? "" : "s"}`;
     const context = contextLength > 0 ? `, context ${contextLength} tokens` : "";
-    const details = `${kind}, ${architecture || "unknown architecture"}, ${formatBytes(weightBytes)} of weights${context}`;
-    return { name: "Model", status: "ok", details };
+    const weights = `${formatBytes(weightBytes)} of weights${context}`;
+    const kind = `${FORMATS[format]}${count}, ${architecture || "unknown architecture"}, ${weights}`;
+    if (pipelines.length === 0)
+      return { name: "Model", status: "problem", details: `${kind}: no pipeline has all its parts` };
+    return { name: "Model", status: "ok", details: `${kind}; for ${pipelines.join(" and ")}` };
   } catch (error) {
     return problem("Model", error);
   }

@@ -1,13 +1,27 @@
-import { stat } from "node:fs/promises";
-import { readModelFacts } from "./model-folder.js";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { architectureNamed } from "./convert/architectures.js";
+import { bytesOf, elementCount } from "./convert/element-type.js";
+import { findCheckpoint } from "./convert/find-checkpoint.js";
+import { readJsonObject } from "./json-file.js";
+import { contextLengthOf, readModelFacts } from "./model-folder.js";
+import { modelPath } from "./model-path.js";
 import { resolveModel } from "./resolve.js";
+import { resolveVisionModel, type VisionModelSource } from "./vision-model.js";
+import { resolveWhisperModel } from "./whisper-model.js";
+
+/** A class of this package that loads models. */
+export type PipelineName = "LLMPipeline" | "VLMPipeline" | "WhisperPipeline" | "ImagePipeline";
 
 /** What the files of a model tell, without loading it. */
 export interface ModelInspection {
-  format: "ir" | "gguf";
+  /** OpenVINO IR and GGUF are used as they are; checkpoints are converted when they are loaded. */
+  format: "ir" | "gguf" | "safetensors" | "ctranslate2";
+  /** What can be done with it. */
+  pipelines: PipelineName[];
   /** The files that hold the model, as absolute paths. */
   files: string[];
-  /** Bytes of weights: the `.bin` file, or the tensors of a GGUF model. */
+  /** Bytes of weights: the `.bin` files, or the tensors of a GGUF model or a checkpoint. */
   weightBytes: number;
   /** `model_type` of the configuration, or the GGUF architecture; empty if neither is told. */
   architecture: string;
@@ -15,20 +29,120 @@ export interface ModelInspection {
   contextLength: number;
 }
 
+/** Graphs that only some kinds of models have. */
+const VISION_GRAPH = /^openvino_(language|text_embeddings|vision_embeddings|lm_head|gen_\w+)_model\.(xml|bin)$/;
+const WHISPER_GRAPH = /^openvino_(encoder|decoder)_model\.(xml|bin)$/;
+const CHECKPOINT = /\.safetensors(\.index\.json)?$|^model\.bin$/;
+
+/** Graphs that a pipeline cannot do without. */
+const LANGUAGE_GRAPHS = ["openvino_language_model", "openvino_text_embeddings_model"];
+const UNDERSTANDING_GRAPHS = [...LANGUAGE_GRAPHS, "openvino_vision_embeddings_model"];
+const IMAGE_GRAPHS = [
+  ...LANGUAGE_GRAPHS,
+  ...["openvino_gen_embeddings_model", "openvino_gen_head_model", "openvino_gen_decoder_model"],
+];
+
 /**
- * Checks that a language model's files are there and complete, and tells what they say. Needs no native core.
+ * Checks that a model's files are there and complete, and tells what they say. Nothing is converted; needs no native core.
  *
- * @param model - as for `LLMPipeline.load`
+ * @param model - as for the `load` of any pipeline
  * @throws OptionError, ModelError, UnsupportedError
  */
 export async function inspectModel(model: string | URL): Promise<ModelInspection> {
+  const path = modelPath(model);
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  const names = isFolder ? await readdir(path).catch(() => []) : [];
+  const some = (pattern: RegExp): boolean => names.some((name) => pattern.test(name));
+  if (some(VISION_GRAPH)) return inspectVision(model);
+  if (some(WHISPER_GRAPH)) return inspectWhisper(model);
+  if (some(CHECKPOINT) && !some(/^openvino_model\.(xml|bin)$|\.gguf$/i)) return inspectCheckpoint(model);
+  return inspectLanguageModel(model);
+}
+
+async function inspectLanguageModel(model: string | URL): Promise<ModelInspection> {
   const source = await resolveModel(model);
   const { architecture, contextLength } = await readModelFacts(source);
+  const told = { pipelines: ["LLMPipeline" as const], architecture, contextLength };
   if (source.kind === "gguf") {
     const { files, tensors } = source.gguf;
-    const weightBytes = tensors.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    return { format: "gguf", files, weightBytes, architecture, contextLength };
+    return { format: "gguf", ...told, files, weightBytes: tensors.reduce((sum, { byteLength }) => sum + byteLength, 0) };
   }
-  const { size } = await stat(source.bin);
-  return { format: "ir", files: [source.xml, source.bin], weightBytes: size, architecture, contextLength };
+  return { format: "ir", ...told, files: [source.xml, source.bin], weightBytes: await sizeOf([source.bin]) };
+}
+
+async function inspectVision(model: string | URL): Promise<ModelInspection> {
+  const source = await resolveVisionModel(model, { cacheFolder: "", needs: LANGUAGE_GRAPHS });
+  const names = (await readdir(source.folder)).filter((name) => VISION_GRAPH.test(name) && name.endsWith(".xml"));
+  const graphs = names.toSorted().map((name) => source.graph(name.slice(0, -".xml".length)));
+  return {
+    format: "ir",
+    pipelines: pipelinesOf(source),
+    files: graphs.flatMap(({ xml, bin }) => [xml, bin]),
+    weightBytes: await sizeOf(graphs.map(({ bin }) => bin)),
+    architecture: source.family,
+    contextLength: source.contextLength,
+  };
+}
+
+function pipelinesOf(source: VisionModelSource): PipelineName[] {
+  const { family } = source;
+  const has = (name: string): boolean => source.has(name);
+  const understanding = family === "janus" ? [...UNDERSTANDING_GRAPHS, "openvino_lm_head_model"] : UNDERSTANDING_GRAPHS;
+  return [
+    ...(understanding.every(has) ? (["VLMPipeline"] as const) : []),
+    ...(family === "janus" && IMAGE_GRAPHS.every(has) ? (["ImagePipeline"] as const) : []),
+  ];
+}
+
+async function inspectWhisper(model: string | URL): Promise<ModelInspection> {
+  const { encoder, decoder, config } = await resolveWhisperModel(model, { cacheFolder: "" });
+  return {
+    format: "ir",
+    pipelines: ["WhisperPipeline"],
+    files: [encoder.xml, encoder.bin, decoder.xml, decoder.bin],
+    weightBytes: await sizeOf([encoder.bin, decoder.bin]),
+    architecture: "whisper",
+    contextLength: decoderPositions(config),
+  };
+}
+
+/** Checks all tensors of a checkpoint against its configuration, as a conversion would begin. */
+async function inspectCheckpoint(model: string | URL): Promise<ModelInspection> {
+  const checkpoint = await findCheckpoint(model);
+  const { source } = await architectureNamed(checkpoint.architecture).prepare(checkpoint, { format: "f16" });
+  try {
+    const tensors = [...source.tensors.values()];
+    const config = (await readJsonObject(join(checkpoint.folder, "config.json"))) ?? {};
+    const isWhisper = checkpoint.architecture === "whisper";
+    const type = config["model_type"];
+    return {
+      format: checkpoint.format,
+      pipelines: PIPELINES_OF[checkpoint.architecture] ?? ["LLMPipeline"],
+      files: [...new Set(tensors.map(({ file }) => file))].toSorted(),
+      weightBytes: tensors.reduce((sum, { shape, type: kind }) => sum + Math.ceil(elementCount(shape) * bytesOf(kind)), 0),
+      architecture: isWhisper || typeof type !== "string" ? checkpoint.architecture : type,
+      contextLength: isWhisper ? decoderPositions(config) : contextLengthOf(config),
+    };
+  } finally {
+    await source.close();
+  }
+}
+
+/** By the name of the architecture; all others are language models. */
+const PIPELINES_OF: Record<string, PipelineName[]> = {
+  whisper: ["WhisperPipeline"],
+  janus: ["VLMPipeline", "ImagePipeline"],
+};
+
+function decoderPositions(config: Record<string, unknown>): number {
+  const positions = config["max_target_positions"];
+  return typeof positions === "number" ? positions : 0;
+}
+
+async function sizeOf(files: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
