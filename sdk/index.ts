@@ -34,7 +34,7 @@ export type { ImageMetrics, ImageResult, ImageStageTimes, ImageStep } from "./im
 export type { LLMLoadOptions, LLMOptions } from "./llm/llm-options.js";
 export { LLMPipeline, type LLMChunk, type LLMInfo, type LLMResult, type LLMTokenizer } from "./llm/llm-pipeline.js";
 export type { AudioInput } from "./media/audio.js";
-export type { EncodeOptions as ImageEncodeOptions, ImageFormat } from "./media/image-encode.js";
+export type { ImageEncodeOptions, ImageFormat } from "./media/image-encode.js";
 export type { ImageInput } from "./media/image-input.js";
 export type { RawPixels } from "./media/raw-pixels.js";
 export { RgbImage } from "./media/rgb-image.js";

@@ -244,6 +244,12 @@ describe("F6: what is no image, or not a whole one", () => {
     expect((error as Error).message).toContain(`Cannot read an image from the image buffer: ${told}`);
   });
 
+  it("numbers without a white are refused by type", async () => {
+    await expect(readImage(imageFixture("float.tiff"))).rejects.toThrow(
+      `Cannot read an image from ${imageFixture("float.tiff")}: its pixels are numbers of type float. Save it with 8 or 16`,
+    );
+  });
+
   it("the next image is read all the same", async () => {
     const bad = readImage(Buffer.from("\xff\xd8\xff\xe0rubbish", "latin1"));
     await expect(bad).rejects.toThrow(MediaError);

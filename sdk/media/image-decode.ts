@@ -1,4 +1,5 @@
 import type { Metadata, SharpOptions } from "sharp";
+import { throwIfAborted } from "../core/abort.js";
 import { MediaError } from "../core/errors.js";
 import { FORMAT_NAMES, IMAGE_HEAD_BYTES, type ImageFileFormat, recognizeImage } from "./image-format.js";
 import { loadSharp } from "./load-sharp.js";
@@ -11,6 +12,14 @@ const MOST_AT_ONCE = 2;
 let running = 0;
 const waiting: (() => void)[] = [];
 
+/** How to decode. */
+export interface DecodeSettings {
+  alpha: AlphaMode;
+  maxPixels: number;
+  /** Looked at before decoding begins; decoding itself cannot be broken off. */
+  signal: AbortSignal | undefined;
+}
+
 /**
  * Decodes an image file: the first frame, upright (EXIF orientation), as 8-bit RGB.
  *
@@ -19,19 +28,15 @@ const waiting: (() => void)[] = [];
  *
  * @param bytes - must not change until the promise resolves
  * @param name - what messages call the image
- * @throws MediaError for what is not an image, is damaged or cut short, or has more than `maxPixels`
+ * @throws MediaError for what is not an image, is damaged or cut short, or has more than `maxPixels`; or the signal's reason
  */
-export async function decodeImage(
-  bytes: Uint8Array,
-  name: string,
-  alpha: AlphaMode,
-  maxPixels: number,
-): Promise<RgbImage> {
+export async function decodeImage(bytes: Uint8Array, name: string, settings: DecodeSettings): Promise<RgbImage> {
   const format = decodableFormat(bytes, name);
   if (running >= MOST_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
   else running++;
   try {
-    return await decode(bytes, format, name, alpha, maxPixels);
+    throwIfAborted(settings.signal);
+    return await decode(bytes, format, name, settings);
   } finally {
     const next = waiting.shift();
     if (next) next();
@@ -53,16 +58,15 @@ async function decode(
   bytes: Uint8Array,
   format: ImageFileFormat,
   name: string,
-  alpha: AlphaMode,
-  maxPixels: number,
+  { alpha, maxPixels }: DecodeSettings,
 ): Promise<RgbImage> {
   const sharp = await loadSharp();
-  const settings: SharpOptions = { failOn: "error", limitInputPixels: false };
+  const options: SharpOptions = { failOn: "error", limitInputPixels: false };
   try {
-    const metadata = await sharp(bytes, settings).metadata();
-    checkPixelCount(metadata, name, maxPixels);
+    const metadata = await sharp(bytes, options).metadata();
+    checkMetadata(metadata, name, maxPixels);
     const isCmyk = metadata.space === "cmyk";
-    const image = sharp(bytes, { ...settings, autoOrient: true, ignoreIcc: !isCmyk });
+    const image = sharp(bytes, { ...options, autoOrient: true, ignoreIcc: !isCmyk });
     // Its fourth channel is black, not transparency.
     if (alpha === "drop" || isCmyk) image.removeAlpha();
     else image.flatten({ background: "#ffffff" });
@@ -77,12 +81,19 @@ async function decode(
   }
 }
 
-function checkPixelCount({ width, height }: Metadata, name: string, maxPixels: number): void {
-  if (width * height <= maxPixels) return;
-  throw new MediaError(
-    `Cannot read an image from ${name}: it has ${width} × ${height} = ${width * height} pixels, more than maxPixels ` +
-      `allows (${maxPixels}). Make it smaller first, or raise maxPixels (3 bytes of memory a pixel).`,
-  );
+function checkMetadata({ width, height, depth }: Metadata, name: string, maxPixels: number): void {
+  if (width * height > maxPixels) {
+    throw new MediaError(
+      `Cannot read an image from ${name}: it has ${width} × ${height} = ${width * height} pixels, more than maxPixels ` +
+        `allows (${maxPixels}). Make it smaller first, or raise maxPixels (3 bytes of memory a pixel).`,
+    );
+  }
+  if (depth !== "uchar" && depth !== "ushort") {
+    // Nothing says which of such numbers is black and which is white.
+    throw new MediaError(
+      `Cannot read an image from ${name}: its pixels are numbers of type ${depth}. Save it with 8 or 16 bits a channel.`,
+    );
+  }
 }
 
 function unreadable(format: ImageFileFormat, name: string, error: unknown): MediaError {

@@ -12,7 +12,7 @@ import { loadSharp } from "./load-sharp.js";
 export type ImageFormat = "png" | "jpeg" | "webp";
 
 /** How to encode an image. */
-export interface EncodeOptions {
+export interface ImageEncodeOptions {
   /** From 1 to 100, for `jpeg` and `webp`; PNG keeps every pixel. Defaults to 90. */
   quality?: number | undefined;
 }
@@ -27,7 +27,7 @@ const encodeSchema = z.strictObject({ quality: wholeNumber(1, 100).optional() })
 export async function encodeImage(
   image: { width: number; height: number; data: Uint8Array },
   format: ImageFormat,
-  options: EncodeOptions,
+  options: ImageEncodeOptions,
 ): Promise<Buffer> {
   parseOptions(formatSchema, format, "format");
   const { quality } = parseOptions(encodeSchema, options);

@@ -301,13 +301,33 @@ describe("abort", () => {
       listeners--;
       removeEventListener.apply(signal, values);
     };
-    const { read } = await identifyImage(large, { signal });
-    const reading = read();
+    const { read } = await identifyImage(large);
+    const reading = read(signal);
     setImmediate(() => {
       controller.abort(new Error("enough"));
     });
     expect((await failure(reading)).message).toBe("enough");
     expect(listeners).toBe(0);
-    expect((await readImage(large)).width).toBe(3000);
+    expect((await read()).width).toBe(3000);
+  });
+
+  it("of the identification, later, has no part in reading", async () => {
+    const controller = new AbortController();
+    const { read } = await identifyImage(BYTES, { signal: controller.signal });
+    controller.abort();
+    expect(await read()).toEqual(EXPECTED);
+  });
+
+  it("while others are decoded rejects, and lets the next one in", async () => {
+    const large = await new RgbImage(2000, 2000, new Uint8Array(12_000_000)).toBuffer();
+    const controller = new AbortController();
+    const waiting = Array.from({ length: 6 }, () => failure(readImage(large, { signal: controller.signal })));
+    const reason = new Error("enough");
+    setImmediate(() => {
+      controller.abort(reason);
+    });
+    const after = readImage(BYTES);
+    for (const error of await Promise.all(waiting)) expect(error).toBe(reason);
+    expect(await after).toEqual(EXPECTED);
   });
 });

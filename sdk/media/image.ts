@@ -37,8 +37,12 @@ export interface ReadImageOptions {
 export interface IdentifiedImage {
   /** 64 hexadecimal digits: equal for equal content (and `alpha`), whatever name it has. */
   readonly key: string;
-  /** Decodes it; each call anew. */
-  read(): Promise<RgbImage>;
+  /**
+   * Decodes it; each call anew.
+   *
+   * @param signal - ends this call with its reason; the signal of the identification has no part in it
+   */
+  read(signal?: AbortSignal): Promise<RgbImage>;
 }
 
 const MEBIBYTE = 1024 * 1024;
@@ -78,7 +82,7 @@ export async function identifyImage(input: ImageInput, options: ReadImageOptions
   }
   const { bytes, name } = await encodedBytes(understood, settings);
   const key = await digest(createHash("sha256").update(`${settings.alpha} `), bytes, settings);
-  return { key, read: () => decode(bytes, name, settings) };
+  return { key, read: (abort) => decode(bytes, name, settings, abort) };
 }
 
 /**
@@ -94,7 +98,7 @@ export async function readImage(input: ImageInput, options: ReadImageOptions = {
   const understood = understandImage(input, settings.path);
   if (understood.kind === "pixels") return convert(understood.pixels, settings);
   const { bytes, name } = await encodedBytes(understood, settings);
-  return decode(bytes, name, settings);
+  return decode(bytes, name, settings, settings.signal);
 }
 
 async function encodedBytes(
@@ -152,10 +156,14 @@ function checkLength(length: number, name: string, maxBytes: number): void {
   );
 }
 
-async function decode(bytes: Uint8Array, name: string, settings: Settings): Promise<RgbImage> {
-  const { alpha, maxPixels, signal: abort } = settings;
+async function decode(
+  bytes: Uint8Array,
+  name: string,
+  { alpha, maxPixels }: Settings,
+  abort: AbortSignal | undefined,
+): Promise<RgbImage> {
   throwIfAborted(abort);
-  return unlessAborted(decodeImage(bytes, name, alpha, maxPixels), abort);
+  return unlessAborted(decodeImage(bytes, name, { alpha, maxPixels, signal: abort }), abort);
 }
 
 async function convert(pixels: CheckedPixels, settings: Settings): Promise<RgbImage> {

@@ -1,4 +1,4 @@
-import { encodeImage, type EncodeOptions, formatOf, type ImageFormat, writeImage } from "./image-encode.js";
+import { encodeImage, type ImageEncodeOptions, formatOf, type ImageFormat, writeImage } from "./image-encode.js";
 import { type AlphaMode, checkPixels, type RawPixels, rgbOf } from "./raw-pixels.js";
 
 /** A picture as plain pixels: 8-bit RGB without transparency. */
@@ -39,7 +39,7 @@ export class RgbImage {
    *
    * @throws OptionError for an unknown format or a quality that does not fit
    */
-  toBuffer(format: ImageFormat = "png", options: EncodeOptions = {}): Promise<Buffer> {
+  toBuffer(format: ImageFormat = "png", options: ImageEncodeOptions = {}): Promise<Buffer> {
     return encodeImage(this, format, options);
   }
 
@@ -51,7 +51,7 @@ export class RgbImage {
    * @throws OptionError for another ending or a quality that does not fit
    * @throws MediaError if the file cannot be written
    */
-  async toFile(path: string | URL, options: EncodeOptions = {}): Promise<void> {
+  async toFile(path: string | URL, options: ImageEncodeOptions = {}): Promise<void> {
     await writeImage(path, (target) => encodeImage(this, formatOf(target), options));
   }
 }
