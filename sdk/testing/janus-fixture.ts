@@ -5,7 +5,10 @@ import { fileURLToPath } from "node:url";
 export const janusFixture = (path: string): string =>
   fileURLToPath(new URL(`../../test/fixtures/janus/${path}`, import.meta.url));
 
-/** An array that transformers computed with the tiny model, in f32. */
+/**
+ * An array that transformers computed with the tiny model, in f32. All of them lie in `arrays.bin`, little-endian, one after
+ * the other; `arrays.json` has their places.
+ */
 export interface GoldenArray<Data extends Float32Array | Uint8Array> {
   shape: number[];
   data: Data;
