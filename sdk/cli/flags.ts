@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
-import type { GenerationOptions, LoadOptions } from "../index.js";
+import type { GenerationOptions, LLMLoadOptions, LoadOptions } from "../index.js";
 import { UsageError } from "./exit-codes.js";
 
 /** Flags that mean an SDK option: path of the option → flag. Messages of the SDK are translated with it. */
@@ -101,15 +101,20 @@ export interface KvFlags {
 
 /** What the flags of {@link addLoadFlags} give. */
 export interface LoadFlags extends DeviceFlags, KvFlags {
-  weights?: "file" | "int8";
+  weights?: "file" | "int8" | "int4";
+  groupSize?: number;
 }
 
 /** Flags about loading a language model. */
 export function addLoadFlags(command: Command): Command {
   return addKvFlags(
-    addDeviceFlags(command, "model folder (OpenVINO IR) or .gguf file").addOption(
-      new Option("--weights <form>", "weight values: the file's own, or re-rounded").choices(["file", "int8"]),
-    ),
+    addDeviceFlags(command, "model folder (OpenVINO IR or safetensors) or .gguf file")
+      .addOption(
+        new Option("--weights <form>", "weight values: the file's own, or rounded (int4: checkpoints only)").choices([
+          ...["file", "int8", "int4"],
+        ]),
+      )
+      .option("--group-size <n>", "with int4: weights that share a scale (32, 64, 128, -1 = a row)", parseNumber),
   );
 }
 
@@ -135,8 +140,14 @@ function parseProperties(pairs: string[]): Record<string, string> {
 }
 
 /** The SDK's load options of a language model for the flags. */
-export function toLoadOptions(flags: LoadFlags): LoadOptions {
-  return { ...toDeviceOptions(flags), ...toKvOptions(flags), ...(flags.weights && { weights: flags.weights }) };
+export function toLoadOptions(flags: LoadFlags): LLMLoadOptions {
+  return {
+    ...toDeviceOptions(flags),
+    ...toKvOptions(flags),
+    ...(flags.weights && { weights: flags.weights }),
+    // The SDK names those that there are.
+    ...(flags.groupSize !== undefined && { groupSize: flags.groupSize as NonNullable<LLMLoadOptions["groupSize"]> }),
+  };
 }
 
 /** The load options about what a language model remembers. */

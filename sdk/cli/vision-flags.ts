@@ -1,33 +1,36 @@
 import { Option, type Command } from "commander";
-import type { LoadOptions, VLMLoadOptions } from "../index.js";
+import type { ImageLoadOptions, LoadOptions, VLMLoadOptions } from "../index.js";
 import {
   addDeviceFlags,
   addKvFlags,
-  parseCount,
+  parseNumber,
   toDeviceOptions,
   toKvOptions,
   type DeviceFlags,
   type KvFlags,
 } from "./flags.js";
 
+// Which numbers are possible is the SDK's to check.
+type GroupSize = NonNullable<ImageLoadOptions["groupSize"]>;
+
 /** What the flags of {@link addCheckpointFlags} give. */
 export interface CheckpointFlags extends DeviceFlags, KvFlags {
   weights?: "f16" | "int8" | "int4";
-  groupSize?: number;
+  groupSize?: GroupSize;
 }
 
 /** Flags about loading a model that may be a checkpoint to convert. */
 export function addCheckpointFlags(command: Command, modelHelp: string): Command {
   const withDevice = addDeviceFlags(command, modelHelp)
     .addOption(new Option("--weights <form>", "form of the weights of a checkpoint").choices(["f16", "int8", "int4"]))
-    .option("--group-size <n>", "weights that share a scale, where a checkpoint is converted", parseCount);
+    .option("--group-size <n>", "int4: weights that share a scale (32, 64, 128, -1)", parseNumber);
   return addKvFlags(withDevice);
 }
 
 /** The SDK's load options for the flags. Flags not given stay absent. */
 export function toCheckpointOptions(flags: CheckpointFlags): Omit<LoadOptions, "weights"> & {
   weights?: "f16" | "int8" | "int4";
-  groupSize?: number;
+  groupSize?: GroupSize;
 } {
   return {
     ...toDeviceOptions(flags),
