@@ -56,10 +56,12 @@ export class Pictures {
     if (kept) return { key, layout: kept.layout, rows: async () => kept.rows };
     const prepared = await this.#family.prepare(await identified.read());
     const encode = (ends: AbortSignal, work: PromptWork): Promise<Features> => this.#encode(prepared, ends, work);
+    let made: Features | undefined;
     return {
       key,
       layout: prepared.layout,
-      rows: async (work) => (await this.#cache.make(key, work.signal, (ends) => encode(ends, work))).rows,
+      // Kept for a picture that stands in a prompt twice, whether or not the cache has room for it.
+      rows: async (work) => (made ??= await this.#cache.make(key, work.signal, (ends) => encode(ends, work))).rows,
     };
   }
 

@@ -162,7 +162,8 @@ describe("several pictures", () => {
     // 1, 2, (1 kept), 3 (2 goes), (1 kept), 2
     expect(encoder.inferences).toHaveLength(4);
     const none = await load(undefined, { imageCacheBytes: 0 });
-    for (const level of [1, 1]) await none.vlm.generate("a", { images: [grey(level)] });
+    for (const level of [1, 1]) await none.vlm.generate("a", { images: [grey(level), grey(level)] });
+    // Once for each call.
     expect(none.encoder.inferences).toHaveLength(2);
   });
 
