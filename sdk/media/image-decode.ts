@@ -84,8 +84,8 @@ async function decode(
 function checkMetadata({ width, height, depth }: Metadata, name: string, maxPixels: number): void {
   if (width * height > maxPixels) {
     throw new MediaError(
-      `Cannot read an image from ${name}: it has ${width} × ${height} = ${width * height} pixels, more than maxPixels ` +
-        `allows (${maxPixels}). Make it smaller first, or raise maxPixels (3 bytes of memory a pixel).`,
+      `Cannot read an image from ${name}: it has ${width} × ${height} = ${width * height} pixels, more than the limit ` +
+        `of ${maxPixels} (maxPixels). Make it smaller first.`,
     );
   }
   if (depth !== "uchar" && depth !== "ushort") {
