@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { throwIfAborted } from "../core/abort.js";
+import { throwIfAborted, unlessAborted } from "../core/abort.js";
 import { PergolaError, ModelError } from "../core/errors.js";
 import { identifyImage, type IdentifiedImage } from "../media/image.js";
 import type { PromptWork } from "../generation/text-model.js";
@@ -44,17 +44,17 @@ export class Pictures {
     for (const [index, found] of identified.entries()) {
       throwIfAborted(signal);
       let picture = seen.get(found.key);
-      if (!picture) seen.set(found.key, (picture = await named(images[index]!, () => this.#prepare(found))));
+      if (!picture) seen.set(found.key, (picture = await named(images[index]!, () => this.#prepare(found, signal))));
       pictures.push(picture);
     }
     return pictures;
   }
 
-  async #prepare(identified: IdentifiedImage): Promise<Picture> {
+  async #prepare(identified: IdentifiedImage, signal: AbortSignal | undefined): Promise<Picture> {
     const key = createHash("sha256").update(`${this.#family.key} ${identified.key}`).digest("hex");
     const kept = this.#cache.get(key);
     if (kept) return { key, layout: kept.layout, rows: async () => kept.rows };
-    const prepared = await this.#family.prepare(await identified.read());
+    const prepared = await this.#family.prepare(await unlessAborted(identified.read(), signal));
     const encode = (ends: AbortSignal, work: PromptWork): Promise<Features> => this.#encode(prepared, ends, work);
     let made: Features | undefined;
     return {
@@ -81,16 +81,17 @@ export class Pictures {
   }
 
   #identify(image: CheckedImage, signal: AbortSignal | undefined): Promise<IdentifiedImage> {
-    const options = { alpha: image.alpha, path: image.path, signal };
+    const options = { alpha: image.alpha, path: image.path };
     const { kept } = image;
-    if (!kept || typeof image.image !== "string") return identifyImage(image.image, options);
+    if (!kept || typeof image.image !== "string") return identifyImage(image.image, { ...options, signal });
     const known = this.#known.get(kept);
     // Copies that a chat hands out are kept parts too, and their owner may change them.
-    if (known?.image === image.image && known.alpha === image.alpha) return known.identified;
+    if (known?.image === image.image && known.alpha === image.alpha) return unlessAborted(known.identified, signal);
     const identified = identifyImage(image.image, options);
     identified.catch(() => this.#known.delete(kept));
     this.#known.set(kept, { image: image.image, alpha: image.alpha, identified });
-    return identified;
+    // Not ended by the signal of this call: later ones go by it too.
+    return unlessAborted(identified, signal);
   }
 }
 

@@ -202,6 +202,17 @@ describe("a picture that is kept by its name", () => {
     }
   });
 
+  it("is not spoilt by a turn that was cancelled while it was encoded", async () => {
+    const { vlm, encoder } = await load(() => "ok");
+    const chat = vlm.startChat({ history: [{ role: "user", content: about(SMALL, "a") }] });
+    encoder.hold();
+    const turn = chat.send("b");
+    while (encoder.waitingCount === 0) await turns(1);
+    await turn.cancel();
+    encoder.release();
+    expect((await chat.send("b").result).text).toBe("ok");
+  });
+
   it("is looked for again after it could not be read", async () => {
     const { vlm } = await load(() => "ok");
     const path = join(folder, "late.png");
