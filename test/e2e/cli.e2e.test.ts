@@ -12,7 +12,7 @@ describe("help and wrong use", () => {
   it("prints help and ends with 0", async () => {
     const { code, stdout, stderr } = await pergola(["--help"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    for (const name of ["chat", "transcribe", "convert", "devices", "doctor", "bench"])
+    for (const name of ["chat", "caption", "transcribe", "imagine", "convert", "devices", "doctor", "bench"])
       expect(stdout).toMatch(new RegExp(`^ +${name}\\b`, "m"));
   });
 

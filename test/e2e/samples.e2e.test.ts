@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import sharp from "sharp";
 import { expect, it } from "vitest";
 import { parseSrt, parseVtt } from "../../sdk/testing/subtitle-parsers.js";
 import { sum, translation } from "./support/golden.js";
@@ -73,18 +74,68 @@ it("live captions come from a file that stands in for a microphone", async () =>
   expect(outcome.stdout).toMatch(/Thank you very much for your help\.?\n$/);
 });
 
+const shapes = "test/fixtures/vlm/llava_shapes-tiny-ir";
+
+it("caption describes the picture and answers the question", async () => {
+  const outcome = await sample("caption");
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  const lines = outcome.stdout.replaceAll(/after \d+ ms/g, "after N ms").split("\n");
+  expect(lines).toEqual([
+    "> Describe the image.",
+    "a yellow square above a blue circle.",
+    "[first token after N ms]",
+    "> How many objects are there?",
+    "two.",
+    "[first token after N ms]",
+    "",
+  ]);
+});
+
+it("equation-to-latex prints the answer about its picture", async () => {
+  const outcome = await sample("equation-to-latex", ["samples/media/equation.png", shapes]);
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  // The model knows nothing but shapes, so this is all that can be said of its answer.
+  expect(outcome.stdout).toMatch(/^\w[^\n]+\n$/);
+});
+
+it("plot-to-code prints what it read as comments, then the program", async () => {
+  const outcome = await sample("plot-to-code", ["samples/media/plot.png", shapes]);
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  expect(outcome.stdout).toMatch(/^# \w[^\n]+\n\w[^]+\n$/);
+});
+
+it("imagine writes the picture and tells how far it is", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "pergola-imagine-"));
+  try {
+    const out = path.join(folder, "cube.png");
+    const outcome = await sample("imagine", ["A red cube.", "test/fixtures/janus/tiny-ir", out]);
+    expect(outcome).toMatchObject({ code: 0, stderr: "" });
+    const lines = outcome.stdout.trim().split("\n");
+    expect(lines.at(-2)).toBe("16 of 16 tokens");
+    expect(lines.at(-1)).toMatch(/cube\.png \[complete: seed \d+, [\d.]+ s\]$/);
+    expect(await sharp(out).metadata()).toMatchObject({ format: "png", width: 32, height: 32, channels: 3 });
+    expect(readdirSync(folder)).toEqual(["cube.png"]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
 it("every sample is named in the samples' README and tested here", async () => {
   const names = readdirSync(path.join(root, "samples")).filter((file) => file.endsWith(".ts"));
-  const tested = ["batch.ts", "chat.ts", "live-captions.ts", "stream.ts", "subtitles.ts", "transcribe.ts"];
+  const tested = [
+    ...["batch", "caption", "chat", "equation-to-latex", "imagine", "live-captions"],
+    ...["plot-to-code", "stream", "subtitles", "transcribe"],
+  ].map((name) => `${name}.ts`);
   expect(names.sort()).toEqual(tested);
   const readme = readFileSync(path.join(root, "samples", "README.md"), "utf8");
   for (const name of names) expect(readme).toContain(`](${name})`);
 });
 
-it("the demo transcribes a message, asks about it, and asks a question of its own where there is no terminal", async () => {
+it("the demo transcribes a message, describes a picture, asks about the message, and asks a question of its own where there is no terminal", async () => {
   const outcome = await run(process.execPath, [path.join(root, "scripts", "demo.mjs")]);
   expect(outcome).toMatchObject({ code: 0, stdout: expect.stringMatching(/windy[^]*\n[^]*Paris.*\n$/) });
   expect(outcome.stderr).toContain(`> ${report.lines.join(" ")}\n`);
+  expect(outcome.stderr).toContain("> a yellow square above a blue circle.\n");
 });
 
 it("the first program of the README runs", async () => {
