@@ -8,6 +8,7 @@ import type { NativeGenerator, NativeGeneratorOptions } from "../core/native-typ
 import { LoadProgressReporter } from "../core/progress.js";
 import type { TextModel } from "../generation/text-model.js";
 import { resolveCache } from "../models/cache.js";
+import { DEFAULT_GROUP_SIZE } from "../models/convert/weights.js";
 import { readModelFacts, type ModelFacts } from "../models/model-folder.js";
 import { modelPath } from "../models/model-path.js";
 import { resolveModel, type ModelSource } from "../models/resolve.js";
@@ -22,18 +23,23 @@ import { loadTemplate } from "./llm-template.js";
  */
 export async function loadModel(model: unknown, options: LLMLoadOptions): Promise<TextModel> {
   const started = performance.now();
-  const { signal } = options;
+  const { signal, weights, groupSize, ...common } = options;
   throwIfAborted(signal);
   modelPath(model);
-  const resolved = resolveLoadOptions(options);
+  const resolved = resolveLoadOptions({ ...common, ...(weights === "int8" && { weights }) });
   const progress = new LoadProgressReporter(options.onProgress);
   const native = await nativeForDevice(resolved.device, signal);
 
   progress.report("files", 0);
-  const source = await resolveModel(model);
-  const facts = await readModelFacts(source);
   const cache = await resolveCache(resolved.cache);
-  progress.report("files", 1, source.path);
+  const source = await resolveModel(model, {
+    ...(weights !== undefined && weights !== "file" && { weights }),
+    ...{ groupSize, cacheFolder: cache.folder, signal },
+    onProgress: (fraction) => progress.report("convert", fraction),
+  });
+  const facts = await readModelFacts(source);
+  const given = (source.kind === "ir" ? source.checkpoint : undefined) ?? source.path;
+  progress.report("files", 1, given);
   throwIfAborted(signal);
 
   // The tokenizer is read here while the native side, in threads of its own, reads and compiles the model.
@@ -54,12 +60,12 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
     progress.report("ready", 1);
     progress.assertListenerSound();
     const config = layerOfGenerationConfig(facts.generationConfig);
-    return languageModel(source.path, {
+    return languageModel(given, {
       facts,
       ...read,
       generator,
       events: eventsOf(native),
-      loadOptions: resolved,
+      loadOptions: { ...resolved, weights: storedWeights(source, options) },
       givenLoadOptions: namesGiven(options),
       cacheFolder: cache.folder,
       stopTokenIds: [...new Set([...facts.eosTokenIds, ...read.tokenizer.stopIds])],
@@ -76,6 +82,16 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
     await parts.undo(error);
     throw error;
   }
+}
+
+/** For `explain()`: a checkpoint has no form of its own to keep. */
+function storedWeights(
+  { kind, ...source }: ModelSource,
+  { weights = "file", groupSize = DEFAULT_GROUP_SIZE }: LLMLoadOptions,
+): string {
+  if (kind === "gguf" || !("checkpoint" in source)) return weights;
+  if (weights === "int4") return groupSize === -1 ? "int4, a scale a row" : `int4 in groups of ${groupSize}`;
+  return weights === "file" ? "f16" : weights;
 }
 
 async function readTextParts(
@@ -122,7 +138,8 @@ function generatorOptions(
     device,
     properties,
     attention: attentionFor(facts, options),
-    weights,
+    // A conversion has them as asked for.
+    weights: source.kind === "ir" && source.checkpoint !== undefined ? "file" : weights,
     kvCache,
     contextLength: facts.contextLength,
     cacheDir,

@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { architectureNamed } from "./convert/architectures.js";
+import { checkPlan } from "./convert/check-plan.js";
 import { isComplete } from "./convert/conversion.js";
 import { conversionKey } from "./convert/conversion-key.js";
 import type { ConversionRequest } from "./convert/conversion-worker.js";
@@ -11,12 +13,13 @@ import { runConversion, type ConversionHooks } from "./convert/run-conversion.js
  *
  * @param request - the checkpoint, and how its weights are stored; if one of its files changes, it is converted anew
  * @param cacheFolder - keeps conversions; empty = a temporary folder, removed when the process ends
- * @throws the signal's reason, ModelError, UnsupportedError
+ * @throws the signal's reason, OptionError if weights cannot be stored like that, ModelError, UnsupportedError
  */
 export async function cachedConversion(
   request: Omit<ConversionRequest, "target" | "keepOther">,
   { cacheFolder, signal, onProgress }: ConversionHooks & { cacheFolder: string },
 ): Promise<string> {
+  checkPlan(request.plan, architectureNamed(request.checkpoint.architecture));
   const key = await conversionKey(request.checkpoint, request.plan);
   const parent = cacheFolder === "" ? temporaryFolder() : join(cacheFolder, "converted");
   const target = join(parent, key);

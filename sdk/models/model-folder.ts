@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { readManifest } from "./convert/conversion.js";
 import { keyOfFiles } from "./file-key.js";
 import type { GgufFile } from "./gguf-file.js";
 import { checkGgufSupport } from "./gguf-support.js";
@@ -41,13 +42,15 @@ export async function readModelFacts(source: ModelSource): Promise<ModelFacts> {
   }
   const config = (await readJsonObject(join(source.path, "config.json"))) ?? {};
   const generationConfig = (await readJsonObject(join(source.path, "generation_config.json"))) ?? {};
+  // What the converter found out about a model that it converted.
+  const facts = (await readManifest(source.path))?.facts;
   return {
     architecture: typeof config["model_type"] === "string" ? config["model_type"] : "",
-    contextLength: contextLengthOf(config),
+    contextLength: facts?.contextLength || contextLengthOf(config),
     eosTokenIds: eosTokenIdsOf(config, generationConfig),
     generationConfig,
-    statefulReason: "",
-    notes: [],
+    statefulReason: facts?.statefulReason ?? "",
+    notes: facts?.notes ?? [],
     modelKey: await keyOfFiles([source.xml, source.bin]),
   };
 }

@@ -1,10 +1,10 @@
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { modelPath } from "./model-path.js";
-import { resolveModel } from "./resolve.js";
+import { resolveModel, type CheckpointOptions, type ModelSource } from "./resolve.js";
 
 const FIXTURE = fileURLToPath(new URL("../../test/fixtures/llm/llama-tiny-ir", import.meta.url));
 const CHECKPOINT = fileURLToPath(new URL("../../test/fixtures/llm/llama-tiny-hf", import.meta.url));
@@ -119,7 +119,10 @@ describe("folders that will not do", () => {
   });
 
   it("names checkpoints and models of other kinds", async () => {
-    await expect(resolveModel(CHECKPOINT)).rejects.toMatchObject({ code: "unsupported", subject: "checkpoint conversion" });
+    await expect(resolveModel(CHECKPOINT)).rejects.toMatchObject({
+      code: "unsupported",
+      subject: "checkpoint without conversion",
+    });
     const vlm = await folder("vlm", { "openvino_language_model.xml": "<net/>" });
     await expect(resolveModel(vlm)).rejects.toThrow(/vision-language model/);
     const empty = await folder("empty", {});
@@ -145,6 +148,92 @@ describe("folders that will not do", () => {
     const real = join(root, "real.asar", "model");
     await cp(FIXTURE, real, { recursive: true });
     expect(await resolveModel(real)).toMatchObject({ kind: "ir" });
+  });
+});
+
+describe("checkpoints", () => {
+  let cacheFolder: string;
+  beforeAll(async () => void (cacheFolder = await mkdtemp(join(tmpdir(), "pergola-resolve-cache-"))));
+  afterAll(() => rm(cacheFolder, { recursive: true, force: true }));
+  const converted = async (more: Partial<CheckpointOptions> = {}): Promise<ModelSource & { kind: "ir" }> => {
+    const source = await resolveModel(CHECKPOINT, { cacheFolder, ...more });
+    if (source.kind !== "ir") throw new Error(source.kind);
+    return source;
+  };
+
+  it("are converted once for each way of storing weights", async () => {
+    const told: number[] = [];
+    const first = await converted({ onProgress: (fraction) => told.push(fraction) });
+    expect(first).toMatchObject({ checkpoint: CHECKPOINT, xml: join(first.path, "openvino_model.xml") });
+    expect(dirname(first.path)).toBe(join(cacheFolder, "converted"));
+    expect(told.at(-1)).toBe(1);
+    expect(told.length).toBeGreaterThan(2);
+    const written = (await stat(first.bin)).mtimeMs;
+    expect(await converted({ weights: "f16" })).toEqual(first);
+    expect((await stat(first.bin)).mtimeMs).toBe(written);
+    const others = [await converted({ weights: "int8" }), await converted({ weights: "int4" })];
+    others.push(await converted({ weights: "int4", groupSize: 32 }));
+    expect(new Set([first, ...others].map(({ path }) => path)).size).toBe(4);
+    expect(await converted({ weights: "int4", groupSize: 64 })).toEqual(others[1]);
+    const sizes = await Promise.all([first, ...others].map(async ({ bin }) => (await stat(bin)).size));
+    expect(sizes[1]).toBeLessThan(sizes[0]!);
+    expect(sizes[2]).toBeLessThan(sizes[1]!);
+  });
+
+  it("may be named by their file of weights", async () => {
+    expect(await resolveModel(join(CHECKPOINT, "model.safetensors"), { cacheFolder })).toEqual(await converted());
+  });
+
+  it("are converted anew when a file changes", async () => {
+    const changed = join(root, "changed");
+    await cp(CHECKPOINT, changed, { recursive: true });
+    const before = await resolveModel(changed, { cacheFolder });
+    await writeFile(join(changed, "generation_config.json"), "{}");
+    const after = await resolveModel(changed, { cacheFolder });
+    expect(after.path).not.toBe(before.path);
+  });
+
+  it("keep tokenizer, template and settings", async () => {
+    const { path } = await converted();
+    for (const name of ["tokenizer.json", "chat_template.jinja", "generation_config.json", "config.json"]) {
+      expect(await readFile(join(path, name)), name).toEqual(await readFile(join(CHECKPOINT, name)));
+    }
+  });
+
+  it.each([
+    [{ weights: "int8", groupSize: 64 }, "groupSize"],
+    [{ groupSize: 64 }, "groupSize"],
+    [{ weights: "int4", groupSize: 48 }, "groupSize"],
+  ] as const)("refuse %j", async (options, path) => {
+    await expect(converted(options)).rejects.toMatchObject({ code: "option", path });
+  });
+
+  it("give way to IR and GGUF, which have the weights that they have", async () => {
+    await expect(resolveModel(FIXTURE, { cacheFolder, weights: "int4" })).rejects.toMatchObject({ code: "option", path: "weights" });
+    await expect(resolveModel(FIXTURE, { cacheFolder, groupSize: 64 })).rejects.toMatchObject({ code: "option", path: "groupSize" });
+    expect(await resolveModel(FIXTURE, { cacheFolder, weights: "int8" })).toMatchObject({ kind: "ir", path: FIXTURE });
+  });
+
+  it("of other kinds are named, with what loads them", async () => {
+    const checkpoint = (name: string, config: object): Promise<string> =>
+      folder(name, { "config.json": JSON.stringify(config), "model.safetensors": "x" });
+    const whisper = await checkpoint("ck-whisper", { model_type: "whisper" });
+    await expect(resolveModel(whisper, { cacheFolder })).rejects.toThrow(/WhisperPipeline/);
+    const janus = await checkpoint("ck-janus", { model_type: "multi_modality" });
+    await expect(resolveModel(janus, { cacheFolder })).rejects.toThrow(/VLMPipeline.*ImagePipeline/);
+    const other = await checkpoint("ck-other", { model_type: "mamba" });
+    await expect(resolveModel(other, { cacheFolder })).rejects.toMatchObject({ code: "unsupported", subject: "conversion of mamba" });
+    await expect(resolveModel(other, { cacheFolder })).rejects.toThrow(/"mamba".*llama.*qwen3.*optimum/s);
+    const pickled = await folder("ck-pickled", { "config.json": "{}", "pytorch_model.bin": "x" });
+    await expect(resolveModel(pickled, { cacheFolder })).rejects.toMatchObject({ code: "unsupported", subject: "PyTorch weights" });
+  });
+
+  it("can be abandoned while they are converted", async () => {
+    const reason = new Error("enough");
+    const controller = new AbortController();
+    const loading = converted({ weights: "int4", groupSize: 128, signal: controller.signal, onProgress: () => controller.abort(reason) });
+    await expect(loading).rejects.toBe(reason);
+    expect(await readdir(join(cacheFolder, "converted"))).not.toContainEqual(expect.stringMatching(/^\.partial/));
   });
 });
 

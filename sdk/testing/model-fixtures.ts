@@ -13,6 +13,14 @@ export function tinyIr(name: (typeof TINY_IR)[number]): string {
   return fileURLToPath(new URL(`${name}-tiny-ir`, LLM));
 }
 
+/** The tiny models as checkpoints. */
+export const TINY_HF = [...TINY_IR, "gemma2"] as const;
+
+/** Folder of a tiny model as transformers saved it (safetensors, f16). */
+export function tinyHf(name: (typeof TINY_HF)[number]): string {
+  return fileURLToPath(new URL(`${name}-tiny-hf`, LLM));
+}
+
 /** What transformers answered (f32, greedy, end-of-sequence ignored). */
 export interface GoldenRun {
   input_ids: number[];
@@ -28,7 +36,7 @@ export interface TinyGolden {
   chat: (GoldenRun & { messages: Message[]; text: string })[];
 }
 
-export function tinyGolden(name: (typeof TINY_IR)[number]): TinyGolden {
+export function tinyGolden(name: (typeof TINY_HF)[number]): TinyGolden {
   return readJson(`${name}-golden.json`) as TinyGolden;
 }
 

@@ -7,6 +7,7 @@ import { callback, flag, signal } from "../../core/option-schemas.js";
 import { parseOptions } from "../../core/validate.js";
 import { modelPath } from "../model-path.js";
 import { architectureNamed } from "./architectures.js";
+import { checkPlan, type GroupSize } from "./check-plan.js";
 import { MANIFEST, readManifest } from "./conversion.js";
 import { findCheckpoint } from "./find-checkpoint.js";
 import { runConversion } from "./run-conversion.js";
@@ -20,7 +21,7 @@ export interface ConvertOptions {
    */
   weights?: WeightFormat | undefined;
   /** For `int4`: values that share a scale. Smaller groups are more exact and take more room; -1 = a whole row. Defaults to 64. */
-  groupSize?: 32 | 64 | 128 | -1 | undefined;
+  groupSize?: GroupSize | undefined;
   /** Replaces an earlier conversion in the folder. Defaults to `false`. */
   overwrite?: boolean | undefined;
   /** Told the share of the weights that is written, from 0 to 1. */
@@ -75,22 +76,13 @@ export async function convertModel(
   options: ConvertOptions = {},
 ): Promise<ConversionResult> {
   const { weights = "f16", groupSize, overwrite = false, onProgress, signal } = parseOptions(schema, options);
-  if (groupSize !== undefined && weights !== "int4") {
-    throw new OptionError(`groupSize is for int4 weights only; weights is ${weights}. Leave it out, or set weights to "int4".`, {
-      ...{ path: "groupSize", expected: "nothing unless weights is int4", received: groupSize },
-    });
-  }
   throwIfAborted(signal);
   const checkpoint = await findCheckpoint(model);
-  const { formats } = architectureNamed(checkpoint.architecture);
-  if (!formats.includes(weights)) {
-    throw new OptionError(`weights must be ${formats.join(" or ")} for ${checkpoint.architecture} models, received ${weights}.`, {
-      ...{ path: "weights", expected: formats.join(" or "), received: weights },
-    });
-  }
+  const plan = { format: weights, groupSize };
+  checkPlan(plan, architectureNamed(checkpoint.architecture));
   const path = outPath(out, checkpoint.folder);
   await checkOut(path, overwrite);
-  const request = { checkpoint, plan: { format: weights, groupSize }, target: path, keepOther: false };
+  const request = { checkpoint, plan, target: path, keepOther: false };
   const files = await runConversion(request, { signal, onProgress });
   const architecture = (await readManifest(path))?.architecture ?? checkpoint.architecture;
   let bytes = 0;

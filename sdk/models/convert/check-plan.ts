@@ -1,0 +1,33 @@
+import { OptionError } from "../../core/errors.js";
+import type { Architecture } from "./architecture.js";
+import type { WeightPlan } from "./weights.js";
+
+/** Group sizes that runtimes have kernels for; -1 = a whole row. */
+export const GROUP_SIZES = [32, 64, 128, -1] as const;
+
+/** A group size that can be asked for. */
+export type GroupSize = (typeof GROUP_SIZES)[number];
+
+/**
+ * Checks that weights can be stored as they are asked for, under the names that the options have everywhere.
+ *
+ * @throws OptionError
+ */
+export function checkPlan({ format, groupSize }: WeightPlan, { name, formats }: Architecture): void {
+  if (!formats.includes(format)) {
+    const expected = formats.join(" or ");
+    throw new OptionError(`weights must be ${expected} for a checkpoint of the kind ${name}, received ${format}.`, {
+      ...{ path: "weights", expected, received: format },
+    });
+  }
+  if (groupSize === undefined) return;
+  const fields = { path: "groupSize", received: groupSize };
+  if (format !== "int4") {
+    throw new OptionError(`groupSize is for int4 weights only, but weights is ${format}. Leave it out, or set weights to int4.`, {
+      ...{ ...fields, expected: "nothing unless weights is int4" },
+    });
+  }
+  if (GROUP_SIZES.some((size) => size === groupSize)) return;
+  const expected = "32, 64, 128, or -1 for one scale a row";
+  throw new OptionError(`groupSize must be ${expected}, received ${groupSize}.`, { ...fields, expected });
+}
