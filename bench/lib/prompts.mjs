@@ -1,22 +1,12 @@
 import { readFileSync } from "node:fs";
 import { inRoot } from "../../scripts/lib/paths.mjs";
+import { randomNumbers } from "./random.mjs";
 
 /** Common words; with a space in front, most are one token. */
 const WORDS =
   "river runs past old stone houses and small market where people sell bread fruit flowers in the morning light while boats " +
   "wait near bridge for travellers who want to see mountains forests lakes children play games after school teachers read " +
   "books about history music science art farmers grow wheat corn rice water sun wind rain snow winter summer night day";
-
-/** A generator of numbers from 0 to 1 (mulberry32): the same seed gives the same prompts on every machine. */
-function randomNumbers(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let value = Math.imul(state ^ (state >>> 15), state | 1);
-    value ^= value + Math.imul(value ^ (value >>> 7), value | 61);
-    return ((value ^ (value >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /**
  * Makes prompts of an exact number of tokens, as text and as ids that mean the same. No two share a beginning worth caching, so
