@@ -47,10 +47,10 @@ export interface VisionFlags extends CheckpointFlags {
 
 /** Flags about loading a vision-language model. */
 export function addVisionFlags(command: Command): Command {
-  return addCheckpointFlags(
-    command,
-    "model folder: OpenVINO IR (LLaVA, Qwen-VL, Janus, ...) or a Janus checkpoint",
-  ).option("--vision-device <device>", "device of the vision encoder, where it is another one");
+  return addCheckpointFlags(command, "model folder: OpenVINO IR (LLaVA, Janus) or a Janus checkpoint").option(
+    "--vision-device <device>",
+    "device of the vision encoder, where it is another one",
+  );
 }
 
 /** The SDK's load options of a vision-language model for the flags. */

@@ -44,6 +44,13 @@ describe("other kinds of models", () => {
     expect(found.weightBytes).toBeGreaterThan(total * 0.8);
   });
 
+  it("a family that VLMPipeline does not know is for no pipeline", async () => {
+    const copy = join(folder, "other");
+    cpSync(fixture("vlm/llava_shapes-tiny-ir"), copy, { recursive: true });
+    writeFileSync(join(copy, "config.json"), JSON.stringify({ model_type: "seen_never" }));
+    expect(await inspectModel(copy)).toMatchObject({ architecture: "seen_never", pipelines: [] });
+  });
+
   it("a Janus folder without the parts for pictures still describes them", async () => {
     const copy = join(folder, "janus");
     cpSync(fixture("janus/tiny-ir"), copy, { recursive: true });

@@ -34,6 +34,9 @@ const VISION_GRAPH = /^openvino_(language|text_embeddings|vision_embeddings|lm_h
 const WHISPER_GRAPH = /^openvino_(encoder|decoder)_model\.(xml|bin)$/;
 const CHECKPOINT = /\.safetensors(\.index\.json)?$|^model\.bin$/;
 
+/** Values of `model_type` that `VLMPipeline` knows; its own list says how each of them works. */
+export const VISION_FAMILIES: readonly string[] = ["janus", "llava"];
+
 /** Graphs that a pipeline cannot do without. */
 const LANGUAGE_GRAPHS = ["openvino_language_model", "openvino_text_embeddings_model"];
 const UNDERSTANDING_GRAPHS = [...LANGUAGE_GRAPHS, "openvino_vision_embeddings_model"];
@@ -92,7 +95,7 @@ function pipelinesOf(source: VisionModelSource): PipelineName[] {
   const has = (name: string): boolean => source.has(name);
   const understanding = family === "janus" ? [...UNDERSTANDING_GRAPHS, "openvino_lm_head_model"] : UNDERSTANDING_GRAPHS;
   return [
-    ...(understanding.every(has) ? (["VLMPipeline"] as const) : []),
+    ...(VISION_FAMILIES.includes(family) && understanding.every(has) ? (["VLMPipeline"] as const) : []),
     ...(family === "janus" && IMAGE_GRAPHS.every(has) ? (["ImagePipeline"] as const) : []),
   ];
 }

@@ -165,3 +165,25 @@ it("the transcripts of the README work", async () => {
   expect(outcome.stdout.startsWith(`${text} 1\n00:00:00,000 --> `)).toBe(true);
   expect(outcome.stdout.endsWith(`${segments.join("\n")}\n`)).toBe(true);
 });
+
+it("the pictures of the README work", async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "pergola-readme-"));
+  try {
+    const readme = readFileSync(path.join(root, "README.md"), "utf8");
+    const block = /```ts\n([^`]*ImagePipeline[^`]*)```/.exec(readme)![1]!;
+    const contents = block
+      .replaceAll("models/Janus-Pro-1B", "test/fixtures/janus/tiny")
+      .replaceAll("bicycle.png", `${folder}/bicycle.png`);
+    expect(contents.match(/janus\/tiny/g)).toHaveLength(2);
+    const { outputFiles } = await build({
+      stdin: { contents, loader: "ts", resolveDir: root },
+      ...{ bundle: true, packages: "external", platform: "node", format: "esm", target: "node20", write: false },
+    });
+    const env = { PERGOLA_CACHE: path.join(folder, "cache") };
+    const outcome = await run(process.execPath, ["--input-type=module", "--eval", outputFiles[0]!.text], { env });
+    expect(outcome).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(/\S+/) });
+    expect(await sharp(path.join(folder, "bicycle.png")).metadata()).toMatchObject({ width: 32, height: 32 });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
