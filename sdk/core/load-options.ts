@@ -147,6 +147,12 @@ export function resolveLoadOptions(options: LoadOptions): ResolvedLoadOptions {
   return { ...withDefaults(options, LOAD_DEFAULTS), kvCache: Object.fromEntries(kvCache) };
 }
 
+/** What the engine is told of load options, whatever the model. */
+export function engineOptions(options: Omit<ResolvedLoadOptions, "weights">) {
+  const { device, properties, attention, kvCache, prefixCaching, maxBatchTokens, maxBatchSequences, warmUp } = options;
+  return { device, properties, attention, kvCache, prefixCaching, maxBatchTokens, maxBatchSequences, warmUp };
+}
+
 /** Options with the default of each that is not set; what has no default is left out. */
 export function withDefaults<Resolved extends object>(
   options: { [Key in keyof Resolved]?: unknown },

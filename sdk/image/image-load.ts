@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { throwIfAborted } from "../core/abort.js";
 import { ModelError, UnsupportedError } from "../core/errors.js";
-import { namesGiven, resolveLoadOptions } from "../core/load-options.js";
+import { engineOptions, namesGiven, resolveLoadOptions } from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
 import { nativeForDevice, openNative } from "../core/native-load.js";
 import type { NativeGenerator, NativeGeneratorOptions, NativeGraph } from "../core/native-types.js";
@@ -137,26 +137,18 @@ function generatorOptions(
   options: ResolvedImageLoadOptions,
   cacheDir: string,
 ): NativeGeneratorOptions {
-  const { device, properties, attention, kvCache, warmUp, prefixCaching, maxBatchTokens, maxBatchSequences } = options;
   const { xml, bin, modelKey } = source.graph(GRAPHS.decoder);
   return {
     source: { kind: "ir", xml, bin },
     embeddings: source.graph(GRAPHS.embeddings),
     generatedEmbeddings: source.graph(GRAPHS.imageEmbeddings),
     head: source.graph(GRAPHS.head),
-    device,
-    properties,
-    attention,
+    ...engineOptions(options),
     // Checkpoints are rounded when they are converted.
     weights: "file",
-    kvCache,
     contextLength: source.contextLength,
     cacheDir,
     modelKey,
-    prefixCaching,
-    maxBatchTokens,
-    maxBatchSequences,
-    warmUp,
   };
 }
 

@@ -1,7 +1,7 @@
 import { throwIfAborted } from "../core/abort.js";
 import { UnsupportedError } from "../core/errors.js";
 import { layerOfGenerationConfig } from "../core/generation-options.js";
-import { namesGiven, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
+import { engineOptions, namesGiven, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
 import { loadSideBySide, nativeForDevice, openNative } from "../core/native-load.js";
 import type { NativeGenerator, NativeGeneratorOptions } from "../core/native-types.js";
@@ -129,24 +129,17 @@ function generatorOptions(
   options: ResolvedLoadOptions,
   cacheDir: string,
 ): NativeGeneratorOptions {
-  const { device, properties, weights, kvCache, warmUp, prefixCaching, maxBatchTokens, maxBatchSequences } = options;
   return {
     source:
       source.kind === "ir"
         ? { kind: "ir", xml: source.xml, bin: source.bin }
         : { kind: "gguf", files: source.gguf.files },
-    device,
-    properties,
+    ...engineOptions(options),
     attention: attentionFor(facts, options),
     // A conversion has them as asked for.
-    weights: source.kind === "ir" && source.checkpoint !== undefined ? "file" : weights,
-    kvCache,
+    weights: source.kind === "ir" && source.checkpoint !== undefined ? "file" : options.weights,
     contextLength: facts.contextLength,
     cacheDir,
     modelKey: facts.modelKey,
-    prefixCaching,
-    maxBatchTokens,
-    maxBatchSequences,
-    warmUp,
   };
 }

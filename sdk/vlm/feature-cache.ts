@@ -1,11 +1,9 @@
 import { abortReason, throwIfAborted } from "../core/abort.js";
-import type { ImageLayout } from "./families/family.js";
+import type { ImageFeatures, ImageLayout } from "./families/family.js";
 
-/** What the encoder made of a picture. */
-export interface Features {
-  layout: ImageLayout;
-  /** `[tokens, hidden]` */
-  rows: Float32Array;
+/** What the encoder made of a picture, and how it stands in a prompt. */
+export interface Features extends ImageFeatures {
+  readonly layout: ImageLayout;
 }
 
 interface Making {

@@ -67,7 +67,7 @@ export class Pictures {
 
   async #encode(prepared: PreparedImage, signal: AbortSignal, { callSite }: PromptWork): Promise<Features> {
     const { layout } = prepared;
-    const rows = await this.#family.encode(prepared, this.#encoder.graphs({ signal, callSite }));
+    const { rows } = await this.#family.encode(prepared, this.#encoder.graphs({ signal, callSite }));
     const tokens = layout.runs.reduce((sum, count) => sum + count, 0);
     const { hiddenSize, file } = this.#encoder;
     if (rows.length !== tokens * hiddenSize) {

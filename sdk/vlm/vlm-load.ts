@@ -1,7 +1,7 @@
 import { throwIfAborted } from "../core/abort.js";
 import { checkDevice } from "../core/devices.js";
 import { layerOfGenerationConfig } from "../core/generation-options.js";
-import { namesGiven, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
+import { engineOptions, namesGiven, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
 import { loadSideBySide, nativeForDevice, openNative } from "../core/native-load.js";
 import type { NativeAddon, NativeGenerator, NativeGeneratorOptions, NativeGraph } from "../core/native-types.js";
@@ -200,24 +200,16 @@ function generatorOptions(
   options: ResolvedLoadOptions,
   cacheDir: string,
 ): NativeGeneratorOptions {
-  const { device, properties, attention, kvCache, warmUp, prefixCaching, maxBatchTokens, maxBatchSequences } = options;
   const { xml, bin, modelKey } = source.graph(GRAPHS.decoder);
   return {
     source: { kind: "ir", xml, bin },
     embeddings: source.graph(GRAPHS.embeddings),
     ...(source.has(GRAPHS.head) ? { head: source.graph(GRAPHS.head) } : {}),
-    device,
-    properties,
-    attention,
+    ...engineOptions(options),
     // Checkpoints are rounded when they are converted.
     weights: "file",
-    kvCache,
     contextLength: source.contextLength,
     cacheDir,
     modelKey,
-    prefixCaching,
-    maxBatchTokens,
-    maxBatchSequences,
-    warmUp,
   };
 }

@@ -52,8 +52,8 @@ export interface OpenedFamily {
    * @throws MediaError for a picture that the family cannot take
    */
   prepare(image: RgbImage): Promise<PreparedImage>;
-  /** Runs the encoder. @returns a row for each token of the layout, `[tokens, hidden]` */
-  encode(image: PreparedImage, graphs: VisionGraphs): Promise<Float32Array>;
+  /** Runs the encoder. */
+  encode(image: PreparedImage, graphs: VisionGraphs): Promise<ImageFeatures>;
   /**
    * Positions of a whole prompt, where they are not 0, 1, 2, ...
    *
@@ -81,6 +81,12 @@ export interface ImageLayout {
 export interface PreparedImage {
   readonly layout: ImageLayout;
   readonly tensors: readonly NativeTensor[];
+}
+
+/** What the encoder made of a picture. */
+export interface ImageFeatures {
+  /** A row for each token of the layout, `[tokens, hidden]`. */
+  readonly rows: Float32Array;
 }
 
 /** The graphs of a family's vision part. */

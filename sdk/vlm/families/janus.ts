@@ -63,7 +63,7 @@ export const janus: VisionFamily = {
         // Exports by the OpenVINO notebook have one more dimension, for several pictures of one prompt.
         const shape = graphs.inputShape(ENCODER, 0).length === 5 ? [1, ...pixels!.shape] : pixels!.shape;
         const [features] = await graphs.run(ENCODER, [{ ...pixels!, shape }]);
-        return features!.data as Float32Array;
+        return { rows: features!.data as Float32Array };
       },
     };
   },

@@ -37,7 +37,7 @@ export const llava: VisionFamily = {
       },
       encode: async ({ tensors }, graphs) => {
         const [features] = await graphs.run(ENCODER, tensors);
-        return features!.data as Float32Array;
+        return { rows: features!.data as Float32Array };
       },
     };
   },
