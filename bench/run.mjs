@@ -9,6 +9,7 @@ import { main, SetupError } from "../scripts/lib/process.mjs";
 import { writeAtomic } from "../scripts/lib/stamp.mjs";
 import { closeChildren } from "./lib/child.mjs";
 import { contestant, Contestants } from "./lib/contestants.mjs";
+import { checkpointIsPresent } from "./lib/janus.mjs";
 import { irFolder, irIsPresent } from "./lib/peers.mjs";
 import { PromptMaker } from "./lib/prompts.mjs";
 import { machineReport, rowsReport, summaryReport } from "./lib/report.mjs";
@@ -16,10 +17,12 @@ import { passes } from "./lib/rows.mjs";
 import { recordingsFolder } from "./lib/whisper.mjs";
 import { agreementRows } from "./rows/agreement.mjs";
 import { batchRows } from "./rows/batch.mjs";
+import { janusRows } from "./rows/janus.mjs";
 import { javascriptRows } from "./rows/javascript.mjs";
 import { loadRows } from "./rows/load.mjs";
 import { memoryRows } from "./rows/memory.mjs";
 import { speedRows } from "./rows/speed.mjs";
+import { visionRows } from "./rows/vision.mjs";
 import { whisperRows } from "./rows/whisper.mjs";
 import { setUpBench } from "./setup.mjs";
 
@@ -38,6 +41,8 @@ const GROUPS = {
   load: { run: loadRows, kind: "llm", fresh: true },
   memory: { run: memoryRows, kind: "llm", fresh: true },
   whisper: { run: whisperRows, kind: "whisper", fresh: true },
+  vision: { run: visionRows, kind: "vision", fresh: true },
+  janus: { run: janusRows, kind: "janus", fresh: true },
 };
 
 /** How often things are measured; `--quick` shows that everything works, its figures are rough. */
@@ -46,18 +51,41 @@ const FULL = {
   batchRounds: 5,
   loadRounds: 5,
   whisperRounds: 5,
+  visionRounds: 25,
+  janusRounds: 3,
   tokens: 96,
+  visionTokens: 96,
+  janusSteps: 64,
+  janusConverts: true,
   goldenCount: Infinity,
   requests: 500,
 };
-const QUICK = { rounds: 1, batchRounds: 1, loadRounds: 1, whisperRounds: 1, tokens: 24, goldenCount: 4, requests: 100 };
+const QUICK = {
+  rounds: 1,
+  batchRounds: 1,
+  loadRounds: 1,
+  whisperRounds: 1,
+  visionRounds: 2,
+  janusRounds: 1,
+  tokens: 24,
+  visionTokens: 24,
+  janusSteps: 8,
+  /** A folder converted before will do. */
+  janusConverts: false,
+  goldenCount: 4,
+  requests: 100,
+};
 
-const USAGE = `Usage: npm run bench -- [--quick] [--only NAME ...] [--format gguf|ir ...] [--rounds N] [--no-setup]
-Names: ${Object.keys(GROUPS).join(", ")}`;
+const USAGE = `Usage: npm run bench -- [--quick] [--only NAME ...] [--format gguf|ir ...] [--rounds N] [--full] [--no-setup]
+Names: ${Object.keys(GROUPS).join(", ")}
+janus runs only where it is named (20 GB of memory, 15 GB of disk); with --full it makes whole pictures, too.`;
 
-/** Whisper needs recordings that are no part of the repository. */
+/** Whisper needs recordings that are no part of the repository; Janus needs much of everything, and is run when asked for. */
 function defaultGroups() {
-  return Object.keys(GROUPS).filter((name) => GROUPS[name].kind !== "whisper" || recordingsFolder() !== undefined);
+  return Object.keys(GROUPS).filter((name) => {
+    const { kind } = GROUPS[name];
+    return kind === "whisper" ? recordingsFolder() !== undefined : kind !== "janus";
+  });
 }
 
 function readArguments() {
@@ -66,6 +94,7 @@ function readArguments() {
     only: { type: "string", multiple: true, default: defaultGroups() },
     format: { type: "string", multiple: true, default: ["gguf", "ir"] },
     rounds: { type: "string" },
+    full: { type: "boolean", default: false },
     "no-setup": { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   };
@@ -94,12 +123,12 @@ function say(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text.slice(0, width - 1)}`);
 }
 
-async function measure({ quick, names, formats, rounds }, contestants) {
+async function measure({ quick, names, formats, rounds, full, bandwidth }, contestants) {
   const summaries = {};
   const summary = (id) => (summaries[id] ??= {});
-  const context = { contestants, formats, summary, ...(quick ? QUICK : FULL) };
+  const context = { contestants, formats, summary, full, bandwidth, ...(quick ? QUICK : FULL) };
   if (rounds !== undefined) {
-    Object.assign(context, { rounds, batchRounds: rounds, loadRounds: rounds, whisperRounds: rounds });
+    for (const name of Object.keys(context)) if (/^rounds$|Rounds$/.test(name)) context[name] = rounds;
   }
   if (uses(names, "llm")) context.prompts = await PromptMaker.create(await contestants.get("gguf:pergola"));
   const rows = [];
@@ -132,9 +161,11 @@ await main(async () => {
   const withText = uses(options.names, "llm");
   const withIr = withText && options.formats.includes("ir");
   const withWhisper = uses(options.names, "whisper");
+  const withJanus = uses(options.names, "janus");
   if (!withWhisper) console.log("Without Whisper: PERGOLA_TEST_AUDIO names no recordings, or --only leaves it out.\n");
-  if (!options["no-setup"]) await withLock(() => setUpBench({ withText, withIr, withWhisper }));
-  if (withIr && !irIsPresent()) throw new SetupError("Run `node bench/setup.mjs` first.");
+  if (!options["no-setup"]) await withLock(() => setUpBench({ withText, withIr, withWhisper, withJanus }));
+  if ((withIr && !irIsPresent()) || (withJanus && !checkpointIsPresent()))
+    throw new SetupError("Run this without --no-setup first.");
 
   // These need the build, which set-up has made.
   const { describeMachine, floors } = await import("./lib/machine.mjs");
@@ -145,7 +176,8 @@ await main(async () => {
   if (machine.loadBefore[0] > 0.5) console.log("Other programs are running; figures of a busy machine say little.\n");
 
   const contestants = new Contestants();
-  const result = await measure(options, contestants).finally(closeChildren);
+  const bandwidth = machine.bandwidthBytesPerSecond;
+  const result = await measure({ ...options, bandwidth }, contestants).finally(closeChildren);
   const loadAfter = loadavg();
   console.log(`${rowsReport(result.rows)}\n`);
   if (withText) console.log(`${summaryReport(result.summaries, (id) => contestant(id).label)}\n`);

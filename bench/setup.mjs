@@ -1,7 +1,7 @@
 // Installs what the benchmarks compare with, at pinned versions, into git-ignored folders:
-//   node bench/setup.mjs [--no-ir] [--no-whisper]
+//   node bench/setup.mjs [--no-ir] [--no-whisper] [--janus]
 // openvino_genai (a Python venv), node-llama-cpp, an IR folder exported by optimum-intel, faster-whisper, and the Whisper models
-// in the format that openvino_genai reads.
+// in the format that openvino_genai reads; with --janus also PyTorch and a checkpoint of random weights (4 GB).
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { withLock } from "../scripts/lib/lock.mjs";
@@ -21,7 +21,9 @@ import {
   python,
   venvDir,
 } from "./lib/peers.mjs";
+import { checkpoint, checkpointIsPresent } from "./lib/janus.mjs";
 import { WHISPER_MODELS } from "./lib/whisper.mjs";
+import { makeJanus } from "./make-janus.mjs";
 
 const PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--only-binary=:all:", "--quiet"];
 
@@ -88,15 +90,24 @@ async function setUpText(withIr) {
   if (withIr && !irIsPresent()) await makeIr();
 }
 
+async function setUpJanus() {
+  await step("Installing PyTorch and transformers (large)", () =>
+    installPython("janus", ["requirements.txt", "requirements-janus.txt"]),
+  );
+  if (!checkpointIsPresent()) await step("Making a Janus checkpoint (4 GB)", () => makeJanus(checkpoint()));
+}
+
 /** Makes everything that is missing. */
-export async function setUpBench({ withText = true, withIr = true, withWhisper = true } = {}) {
+export async function setUpBench({ withText = true, withIr = true, withWhisper = true, withJanus = false } = {}) {
   await build();
   await step("Installing openvino_genai", () => installPython("genai", ["requirements.txt"]));
   if (withText) await setUpText(withIr);
   if (withWhisper) await setUpWhisper();
+  if (withJanus) await setUpJanus();
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const leavesOut = (name) => process.argv.includes(`--no-${name}`);
-  await main(() => withLock(() => setUpBench({ withIr: !leavesOut("ir"), withWhisper: !leavesOut("whisper") })));
+  const has = (flag) => process.argv.includes(flag);
+  const parts = { withIr: !has("--no-ir"), withWhisper: !has("--no-whisper"), withJanus: has("--janus") };
+  await main(() => withLock(() => setUpBench(parts)));
 }

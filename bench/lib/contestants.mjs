@@ -4,7 +4,11 @@ import { Child } from "./child.mjs";
 import { irFolder, pergolaCache, python } from "./peers.mjs";
 
 /** What Pergola sets by default, for peers that are to compute the same way. */
-export const EXACT = { INFERENCE_PRECISION_HINT: "f32", DYNAMIC_QUANTIZATION_GROUP_SIZE: "0", KV_CACHE_PRECISION: "f32" };
+export const EXACT = {
+  INFERENCE_PRECISION_HINT: "f32",
+  DYNAMIC_QUANTIZATION_GROUP_SIZE: "0",
+  KV_CACHE_PRECISION: "f32",
+};
 const BF16 = { INFERENCE_PRECISION_HINT: "bf16", KV_CACHE_PRECISION: "bf16" };
 /** What OpenVINO chooses by itself, and so openvino_genai, on CPUs with AVX512_BF16 and VNNI. */
 const FAST = { INFERENCE_PRECISION_HINT: "bf16", DYNAMIC_QUANTIZATION_GROUP_SIZE: "32", KV_CACHE_PRECISION: "u8" };

@@ -38,6 +38,8 @@ async function peerVersions() {
     "openvino_genai (Python)": versionOf("openvino-genai"),
     "faster-whisper": versionOf("faster-whisper"),
     ctranslate2: versionOf("ctranslate2"),
+    transformers: versionOf("transformers"),
+    torch: versionOf("torch"),
     "node-llama-cpp": existsSync(manifest) ? JSON.parse(readFileSync(manifest, "utf8")).version : "not installed",
   };
 }

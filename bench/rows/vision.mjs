@@ -1,7 +1,7 @@
 import { interleave } from "../lib/interleave.mjs";
 import { ratioRow } from "../lib/rows.mjs";
 import { median } from "../lib/statistics.mjs";
-import { openVision, QUESTIONS, VISION_CONTESTANTS, VISION_MODELS, writePictures } from "../lib/vision.mjs";
+import { openVision, PICTURES, QUESTIONS, VISION_CONTESTANTS, VISION_MODELS, writePictures } from "../lib/vision.mjs";
 
 const PEERS = ["genai", "genai-exact"];
 /** openvino_genai as it comes is what the targets are about. */
@@ -27,7 +27,7 @@ async function measureModel(model, { visionRounds, visionTokens: tokens, say }) 
           for (const question of QUESTIONS) answers.push(await engines.ask(id, { picture, question, tokens }));
           const short = answers.find((answer) => answer.tokens !== tokens);
           if (short) throw new Error(`${id} gave ${short.tokens} tokens, not ${tokens}.`);
-          sample[picture.name] = { ...picture, first: answers[0], second: answers[1] };
+          sample[picture.name] = { first: answers[0], second: answers[1] };
         }
         return sample;
       },
@@ -38,7 +38,7 @@ async function measureModel(model, { visionRounds, visionTokens: tokens, say }) 
 }
 
 function speedRows(model, samples, name) {
-  const { width, height } = samples.pergola[0][name];
+  const { width, height } = PICTURES[name];
   const valuesOf = (id, pick) => samples[id].map((sample) => pick(sample[name]));
   const against = (title, pick) =>
     PEERS.map((peer) =>
@@ -50,11 +50,14 @@ function speedRows(model, samples, name) {
         target: AS_GOOD[peer],
       }),
     );
-  return [...against("first token", ({ first }) => first.ttftMs), ...against("later token", ({ first }) => laterMs(first))];
+  return [
+    ...against("first token", ({ first }) => first.ttftMs),
+    ...against("later token", ({ first }) => laterMs(first)),
+  ];
 }
 
 function secondQuestionRows(model, samples, name) {
-  const { width, height } = samples.pergola[0][name];
+  const { width, height } = PICTURES[name];
   const group = `Vision ${model}, second question about a picture of ${width} × ${height}`;
   const ratio = (id, title, pick, target) =>
     ratioRow({
@@ -67,9 +70,22 @@ function secondQuestionRows(model, samples, name) {
   const firstToken = ({ ttftMs }) => ttftMs;
   return [
     ratio("pergola", "Pergola: first token / that of the first question", firstToken, { atMost: 0.5 }),
-    ratio("pergola", "Pergola: time in the encoder / that of the first question", ({ encodeMs }) => encodeMs, NO_ENCODER),
-    ...PEERS.map((peer) => ratio(peer, `${VISION_CONTESTANTS[peer].label}: first token / that of the first question`, firstToken)),
+    ratio(
+      "pergola",
+      "Pergola: time in the encoder / that of the first question",
+      ({ encodeMs }) => encodeMs,
+      NO_ENCODER,
+    ),
+    ...PEERS.map((peer) =>
+      ratio(peer, `${VISION_CONTESTANTS[peer].label}: first token / that of the first question`, firstToken),
+    ),
   ];
+}
+
+/** All are to be asked the same. */
+function checkPrompts(samples) {
+  const lengths = Object.values(samples).map(([sample]) => Object.values(sample)[0].first.promptTokens);
+  if (new Set(lengths).size > 1) throw new Error(`Prompts of ${lengths.join(", ")} tokens are not the same prompt.`);
 }
 
 /** How much the answers have in common: the exact settings are to say the same. */
@@ -96,7 +112,7 @@ function agreementRows(model, samples) {
 
 /** Where our time to the first token goes; for information. */
 function stageRows(model, samples, name) {
-  const { width, height } = samples.pergola[0][name];
+  const { width, height } = PICTURES[name];
   const row = (title, pick) => {
     const value = median(samples.pergola.map((sample) => pick(sample[name].first)));
     const group = `Vision ${model}, where Pergola's first token of ${width} × ${height} goes`;
@@ -115,7 +131,8 @@ export async function visionRows(context) {
   const samples = {};
   for (const model of Object.keys(VISION_MODELS)) {
     samples[model] = await measureModel(model, context);
-    const names = Object.keys(samples[model].pergola[0]);
+    checkPrompts(samples[model]);
+    const names = Object.keys(PICTURES);
     for (const rowsOf of [speedRows, secondQuestionRows, stageRows]) {
       rows.push(...names.flatMap((name) => rowsOf(model, samples[model], name)));
     }

@@ -15,13 +15,15 @@ from serve import milliseconds_since, serve
 
 compiled = None
 inference = None
+width = 0
 
 
 def open_model(request):
-    global compiled, inference
+    global compiled, inference, width
     core = ov.Core()
     start = time.perf_counter()
     model = core.read_model(Path(request["model"]) / "openvino_language_model.xml")
+    width = model.input("inputs_embeds").partial_shape[-1].get_length()
     paged_attention_transformation(model)
     compiled = core.compile_model(model, "CPU", request.get("properties", {}))
     inference = compiled.create_infer_request()
@@ -51,7 +53,7 @@ def steps(request):
     random_caches(rows * blocks, random)
     set_inputs(
         {
-            "inputs_embeds": random.standard_normal((rows, request["width"]), dtype=np.float32),
+            "inputs_embeds": random.standard_normal((rows, width), dtype=np.float32),
             "subsequence_begins": np.arange(rows + 1, dtype=np.int32),
             "block_indices": np.arange(rows * blocks, dtype=np.int32),
             "block_indices_begins": np.arange(rows + 1, dtype=np.int32) * blocks,

@@ -32,11 +32,10 @@ async function promptOf(tokens) {
   }
 }
 
-/** Begins pictures and ends them after so many steps; times of the first token of all and of each step. */
-async function begin(prompt, n, steps) {
-  const started = performance.now();
+/** Begins pictures and ends them after so many steps; gives the time of each token (of several pictures: the mean). */
+async function tokenTimes(prompt, n, steps) {
   const stream = pipeline.stream(prompt, { n, seed: 1 });
-  const times = [];
+  const times = [performance.now()];
   for await (const step of stream) {
     times[step.token] = performance.now();
     if (step.token > steps) {
@@ -44,13 +43,13 @@ async function begin(prompt, n, steps) {
       break;
     }
   }
-  return { firstMs: times[1] - started, times };
+  return times;
 }
 
 /** Time from the call to the first token of each picture, of a prompt that no cache knows. */
-async function first({ n, promptTokens }) {
-  const { firstMs } = await begin(await promptOf(promptTokens), n, 0);
-  return { firstMs };
+async function begin({ n, promptTokens, steps: count = 0 }) {
+  const times = await tokenTimes(await promptOf(promptTokens), n, count);
+  return { firstMs: times[1] - times[0] };
 }
 
 let longPrompt;
@@ -62,9 +61,9 @@ let longPrompt;
 async function steps({ n, context, steps: count }) {
   if (!longPrompt) {
     longPrompt = await promptOf(context);
-    await begin(longPrompt, 1, 0);
+    await tokenTimes(longPrompt, 1, 0);
   }
-  const { times } = await begin(longPrompt, n, count + 1);
+  const times = await tokenTimes(longPrompt, n, count + 1);
   return { stepMs: (times[count + 2] - times[2]) / count };
 }
 
@@ -89,7 +88,7 @@ async function decode() {
 await serve({
   convert,
   open,
-  first,
+  begin,
   steps,
   picture,
   decode,
