@@ -36,7 +36,7 @@ export { LLMPipeline, type LLMChunk, type LLMInfo, type LLMResult, type LLMToken
 export type { AudioInput } from "./media/audio.js";
 export type { ImageEncodeOptions, ImageFormat } from "./media/image-encode.js";
 export type { ImageInput } from "./media/image-input.js";
-export type { RawPixels } from "./media/raw-pixels.js";
+export type { AlphaMode, RawPixels } from "./media/raw-pixels.js";
 export { RgbImage } from "./media/rgb-image.js";
 export { defaultCacheFolder } from "./models/cache.js";
 export { convertModel, type ConversionResult, type ConvertOptions } from "./models/convert/convert-model.js";
