@@ -100,6 +100,15 @@ describe("VLMPipeline.load", () => {
     await expect(VLMPipeline.load(TINY_VLM, { visionDevice: "NPU" })).rejects.toBeInstanceOf(DeviceError);
   });
 
+  it("starts what decodes and resizes pictures, unless it is not to warm up", async () => {
+    const { native, encoder } = await load();
+    expect(native.resizes).toHaveLength(1);
+    const cold = await load(undefined, { warmUp: false });
+    expect(cold.native.resizes).toHaveLength(0);
+    // The encoder itself takes seconds for large models.
+    expect(encoder.inferences).toHaveLength(0);
+  });
+
   it("reports progress that only grows and ends with ready", async () => {
     const reports: LoadProgress[] = [];
     await load(undefined, { onProgress: (progress) => void reports.push(progress) });

@@ -7,6 +7,8 @@ import { loadSideBySide, nativeForDevice, openNative } from "../core/native-load
 import type { NativeAddon, NativeGenerator, NativeGeneratorOptions, NativeGraph } from "../core/native-types.js";
 import { LoadProgressReporter } from "../core/progress.js";
 import type { TextModel } from "../generation/text-model.js";
+import { readImage } from "../media/image.js";
+import { RgbImage } from "../media/rgb-image.js";
 import { resolveCache } from "../models/cache.js";
 import { modelPath } from "../models/model-path.js";
 import { resolveVisionModel, type VisionModelSource } from "../models/vision-model.js";
@@ -80,7 +82,8 @@ export async function loadVisionModel(model: unknown, options: VLMLoadOptions): 
       undo: closeParts,
     },
     {
-      start: () => readTextParts(source, family, options.chatTemplate, progress),
+      start: () =>
+        readOtherParts(source, family, { chatTemplate: options.chatTemplate, warmUp: resolved.warmUp }, progress),
       undo: ({ tokenizer }) => tokenizer.dispose(),
     },
   );
@@ -163,10 +166,11 @@ async function closeParts({ generator, graphs }: Partial<NativeParts>): Promise<
   await Promise.allSettled([generator?.close(), ...[...(graphs?.values() ?? [])].map((graph) => graph.close())]);
 }
 
-async function readTextParts(
+/** Tokenizer, template and family; with `warmUp`, what decodes and resizes pictures is started too. */
+async function readOtherParts(
   source: VisionModelSource,
   family: VisionFamily,
-  chatTemplate: string | undefined,
+  { chatTemplate, warmUp }: { chatTemplate: string | undefined; warmUp: boolean },
   progress: LoadProgressReporter,
 ): Promise<{ tokenizer: Tokenizer; template: ChatTemplate | undefined; opened: OpenedFamily }> {
   const tokenizer = await Tokenizer.fromFolder(source.folder);
@@ -181,10 +185,21 @@ async function readTextParts(
         ? ((await templateOfFolder(source.folder)) ?? builtIn)
         : templateOfText(chatTemplate, "the option chatTemplate");
     progress.report("tokenizer", 1);
+    if (warmUp) await lookOnce(opened);
     return { tokenizer, template: found && new ChatTemplate(found, tokenizer), opened };
   } catch (error) {
     await tokenizer.dispose();
     throw error;
+  }
+}
+
+/** Decodes and prepares a small picture. What fails here is told when a picture of the user's is read. */
+async function lookOnce(family: OpenedFamily): Promise<void> {
+  try {
+    const file = await new RgbImage(8, 8, new Uint8Array(8 * 8 * 3)).toBuffer("png");
+    await family.prepare(await readImage(file));
+  } catch {
+    // Text-only use goes on without a decoder.
   }
 }
 
