@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { OptionError } from "../core/errors.js";
 import { loadOptionFields, parseLoadOptions, type LoadOptions } from "../core/load-options.js";
 import { numberIn, signal, wholeNumber } from "../core/option-schemas.js";
 import { parseOptions } from "../core/validate.js";
+import type { GroupSize } from "../models/convert/check-plan.js";
+import { groupSizeField } from "../models/convert/convert-model.js";
 
 /** Options of {@link ImagePipeline.load}. */
 export interface ImageLoadOptions extends Omit<LoadOptions, "weights"> {
@@ -11,8 +12,8 @@ export interface ImageLoadOptions extends Omit<LoadOptions, "weights"> {
    * `f16`; pictures differ. Not for folders that hold OpenVINO IR already. Defaults to `f16`.
    */
   weights?: "f16" | "int8" | "int4" | undefined;
-  /** For `int4`: values that share a scale; -1 = a whole row. Defaults to 64. */
-  groupSize?: 32 | 64 | 128 | -1 | undefined;
+  /** Of `int4`: values that share a scale; -1 = a whole row. Defaults to 64. */
+  groupSize?: GroupSize | undefined;
 }
 
 /** Options of {@link ImagePipeline.generate}. */
@@ -72,21 +73,14 @@ const explainSchema = z.strictObject({
 const loadSchema = z.strictObject({
   ...loadOptionFields,
   weights: z.enum(["f16", "int8", "int4"]).optional(),
-  groupSize: z
-    .union([z.literal(32), z.literal(64), z.literal(128), z.literal(-1)])
-    .describe("32, 64, 128, or -1 for one scale a row")
-    .optional(),
+  groupSize: groupSizeField.optional(),
 });
 const decodeSchema = z.strictObject({ signal: signal.optional() });
 
 /** @throws OptionError */
 export function parseImageLoadOptions(value: unknown): ImageLoadOptions {
   // The common checks do not look at `weights`, which is the only field of another type.
-  const options = parseLoadOptions(value, loadSchema as unknown as z.ZodType<LoadOptions>) as ImageLoadOptions;
-  const { weights, groupSize } = options;
-  if (groupSize === undefined || weights === "int4") return options;
-  const [path, expected] = ["groupSize", 'left out, or used together with weights: "int4"'];
-  throw new OptionError(`${path} must be ${expected}, received ${groupSize}.`, { path, expected, received: groupSize });
+  return parseLoadOptions(value, loadSchema as unknown as z.ZodType<LoadOptions>) as ImageLoadOptions;
 }
 
 /** @throws OptionError */

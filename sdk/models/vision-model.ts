@@ -70,8 +70,7 @@ export async function resolveVisionModel(model: unknown, options: ResolveVisionO
   let folder = given;
   if (format === "safetensors") {
     const checkpoint = { architecture: JANUS.name, format, folder: given } as const;
-    const plan = { format: weights ?? "f16", ...(weights === "int4" && groupSize !== undefined && { groupSize }) };
-    folder = await cachedConversion({ checkpoint, plan }, options);
+    folder = await cachedConversion({ checkpoint, plan: { format: weights ?? "f16", groupSize } }, options);
   } else if (weights !== undefined || groupSize !== undefined) {
     throw fixedWeights(given, weights, groupSize);
   }

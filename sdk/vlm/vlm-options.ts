@@ -3,6 +3,8 @@ import { loadOptionFields, parseLoadOptions, type LoadOptions } from "../core/lo
 import { wholeNumber } from "../core/option-schemas.js";
 import { callOptionFields, callRules, type CallOptions } from "../generation/call-options.js";
 import type { ImageInput } from "../media/image.js";
+import type { GroupSize } from "../models/convert/check-plan.js";
+import { groupSizeField } from "../models/convert/convert-model.js";
 
 /** Options of {@link VLMPipeline.load}. */
 export interface VLMLoadOptions extends Omit<LoadOptions, "weights"> {
@@ -11,8 +13,8 @@ export interface VLMLoadOptions extends Omit<LoadOptions, "weights"> {
    * `f16`; answers may differ. Not for folders that hold OpenVINO IR already. Defaults to `f16`.
    */
   weights?: "f16" | "int8" | "int4" | undefined;
-  /** Values that share a scale in `int4` (and `int8`, where given). Defaults to what the converter finds best. */
-  groupSize?: number | undefined;
+  /** Of `int4`: values that share a scale; -1 = a whole row. Defaults to 64. */
+  groupSize?: GroupSize | undefined;
   /** A chat template (Jinja) to use in place of the model's own. */
   chatTemplate?: string | undefined;
   /** Device of the vision encoder; `properties` do not apply to it where it is another one than `device`. Defaults to `device`. */
@@ -36,7 +38,7 @@ export const IMAGE_CACHE_BYTES = 128 * 1024 * 1024;
 const loadSchema = z.strictObject({
   ...loadOptionFields,
   weights: z.enum(["f16", "int8", "int4"]).optional(),
-  groupSize: wholeNumber(1).optional(),
+  groupSize: groupSizeField.optional(),
   chatTemplate: z.string().min(1).describe("a chat template (a string that is not empty)").optional(),
   visionDevice: loadOptionFields.device,
   imageCacheBytes: wholeNumber(0).optional(),
