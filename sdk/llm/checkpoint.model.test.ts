@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { toFloat32 } from "../models/convert/floats.js";
 import { SafetensorsSource } from "../models/convert/safetensors.js";
 import { bytesOfArray, safetensorsFile, type BuiltTensor } from "../testing/checkpoint-builders.js";
-import { TINY_HF, tinyGolden, tinyHf, type GoldenRun } from "../testing/model-fixtures.js";
+import { TINY_HF, tinyGolden, tinyHf, variant, variantGolden, type GoldenRun } from "../testing/model-fixtures.js";
 import { LLMPipeline, type LLMResult } from "./llm-pipeline.js";
 import type { LLMOptions } from "./llm-options.js";
 
@@ -53,6 +53,40 @@ describe.each(TINY_HF)("%s", (name) => {
 
   it.each(golden.chat)("chat", async (run) => {
     expectGolden(await llm.generate(run.messages, OPTIONS), run);
+  });
+});
+
+describe("variants", () => {
+  const { messages } = tinyGolden("llama").chat[0]!;
+
+  it.each([
+    ["biases-gelu-yarn", "paged"],
+    ["biased-norms", "paged"],
+    ["linear", "paged"],
+    ["no-groups-llama3", "paged"],
+    ["window", "stateful"],
+    ["mixed-windows", "stateful"],
+    ["partial-longrope-window", "stateful"],
+  ] as const)("%s", async (name, attention) => {
+    const folder = join(root, name);
+    await cp(tinyHf("llama"), folder, { recursive: true });
+    await cp(variant(name), folder, { recursive: true });
+    const golden = variantGolden(name);
+    const llm = await LLMPipeline.load(folder, { cache: root, ...EXACT });
+    expect(llm.info).toMatchObject({ attention });
+    const result = await llm.generate(messages, { ...OPTIONS, maxNewTokens: golden.greedy.length });
+    expect(result.usage.promptTokens).toBe(golden.input_ids.length);
+    expect(result.tokens.slice(0, golden.stable_prefix)).toEqual(golden.greedy.slice(0, golden.stable_prefix));
+    // These were computed with exact frequencies.
+    expect(largestGap(result, golden)).toBeLessThan(2e-3);
+    await llm.dispose();
+  });
+
+  it("with frequencies for longer texts hold for as many tokens as the shorter ones do, and say so", async () => {
+    const llm = await LLMPipeline.load(join(root, "partial-longrope-window"), { cache: root, ...EXACT });
+    expect(llm.info.contextLength).toBe(64);
+    expect((await llm.explain()).notes.join(" ")).toMatch(/holds for 64 tokens.*256/);
+    await llm.dispose();
   });
 });
 

@@ -40,6 +40,15 @@ export function tinyGolden(name: (typeof TINY_HF)[number]): TinyGolden {
   return readJson(`${name}-golden.json`) as TinyGolden;
 }
 
+/** Folder of a checkpoint without tokenizer (that of the others fits), and what transformers made of it. */
+export function variant(name: string): string {
+  return fileURLToPath(new URL(`variants/${name}`, LLM));
+}
+
+export function variantGolden(name: string): GoldenRun {
+  return readJson(`variants/${name}/golden.json`) as GoldenRun;
+}
+
 /** What transformers answered with SmolLM2's weights (dequantised, f32); the last id may be the stop token. */
 export interface SmolGolden {
   prompt: string;

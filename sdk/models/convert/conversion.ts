@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { copyFile, stat, writeFile } from "node:fs/promises";
+import { copyFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { throwIfAborted } from "../../core/abort.js";
@@ -75,7 +75,7 @@ async function hasConstants(graph: Graph, path: string): Promise<boolean> {
  * Writes a conversion into a folder that is empty, or holds graphs of an earlier attempt, which stay.
  *
  * @returns the names of the files
- * @throws the signal's reason; ModelError if the checkpoint or the disk fails
+ * @throws the signal's reason; ModelError if the checkpoint fails; the system's error if the disk does
  */
 export async function writeConversion(
   { architecture, plan, graphs, json, copies, facts }: PreparedConversion,
@@ -86,42 +86,40 @@ export async function writeConversion(
   let written = 0;
   const onBytes = (bytes: number): void => onProgress?.((written += bytes) / total);
   const names: string[] = [];
-  try {
-    for (const [name, content] of json) {
-      throwIfAborted(signal);
-      await writeFile(join(folder, name), jsonText(content));
-      names.push(name);
-    }
-    for (const [name, original] of copies) {
-      throwIfAborted(signal);
-      await copyFile(original, join(folder, name));
-      names.push(name);
-    }
-    for (const [name, graph] of graphs) {
-      throwIfAborted(signal);
-      const path = join(folder, name);
-      if (await hasConstants(graph, path)) {
-        await writeIrText(graph, path);
-        onBytes(constantBytes(graph));
-      } else {
-        await writeIr(graph, path, { signal, onBytes });
-      }
-      names.push(`${name}.xml`, `${name}.bin`);
-    }
-    const files: Manifest["files"] = {};
-    for (const name of names) files[name] = await describe(join(folder, name));
-    const { format: weights, groupSize = DEFAULT_GROUP_SIZE } = plan;
-    const manifest: Manifest = {
-      ...{ converter: CONVERTER_VERSION, architecture, weights, ...(weights === "int4" && { groupSize }) },
-      ...(facts && { facts }),
-      files,
-    };
-    await writeFile(join(folder, MANIFEST), jsonText(manifest));
+  for (const [name, content] of json) {
     throwIfAborted(signal);
-    return [...names, MANIFEST];
-  } catch (error) {
-    throw asModelError(error, folder);
+    await writeFile(join(folder, name), jsonText(content));
+    names.push(name);
   }
+  for (const [name, original] of copies) {
+    throwIfAborted(signal);
+    // One of an earlier attempt may be read-only, as its original is.
+    await rm(join(folder, name), { force: true });
+    await copyFile(original, join(folder, name));
+    names.push(name);
+  }
+  for (const [name, graph] of graphs) {
+    throwIfAborted(signal);
+    const path = join(folder, name);
+    if (await hasConstants(graph, path)) {
+      await writeIrText(graph, path);
+      onBytes(constantBytes(graph));
+    } else {
+      await writeIr(graph, path, { signal, onBytes });
+    }
+    names.push(`${name}.xml`, `${name}.bin`);
+  }
+  const files: Manifest["files"] = {};
+  for (const name of names) files[name] = await describe(join(folder, name));
+  const { format: weights, groupSize = DEFAULT_GROUP_SIZE } = plan;
+  const manifest: Manifest = {
+    ...{ converter: CONVERTER_VERSION, architecture, weights, ...(weights === "int4" && { groupSize }) },
+    ...(facts && { facts }),
+    files,
+  };
+  await writeFile(join(folder, MANIFEST), jsonText(manifest));
+  throwIfAborted(signal);
+  return [...names, MANIFEST];
 }
 
 /** The list of a folder that was made by a conversion; `undefined` for others. @throws ModelError for one that is damaged */

@@ -1,3 +1,4 @@
+import { ModelError } from "../../../core/errors.js";
 import { Graph, type Value } from "../graph.js";
 import {
   add,
@@ -56,6 +57,12 @@ export function llamaDecoder(source: TensorSource, shape: LlamaShape, options: L
   if (plan.format === "f16") graph.runtimeOptions["KV_CACHE_PRECISION"] = "f16";
   graph.runtimeOptions["ACTIVATIONS_SCALE_FACTOR"] = "8.0";
   const weights = new WeightConstants(graph, source, plan);
+  if (weights.has(`${prefix}.layers.${shape.layers}.input_layernorm.weight`)) {
+    throw new ModelError(
+      `${source.path} has more layers than config.json says (${shape.layers}). The files do not belong together.`,
+      { file: source.path },
+    );
+  }
   const tokens =
     input === "ids"
       ? parameter(graph, "input_ids", "i64", ["?", "?"])
