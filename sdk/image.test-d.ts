@@ -1,5 +1,13 @@
 import { expectTypeOf, test } from "vitest";
-import type { Explanation, ImageInfo, ImageOptions, ImageResult, ImageStep, PipelineStream , RgbImage } from "./index.js";
+import type {
+  Explanation,
+  ImageInfo,
+  ImageOptions,
+  ImageResult,
+  ImageStep,
+  PipelineStream,
+  RgbImage,
+} from "./index.js";
 import { ImagePipeline } from "./index.js";
 
 declare const image: ImagePipeline;
