@@ -4,6 +4,7 @@ import { inRoot } from "../../scripts/lib/paths.mjs";
 import { Child } from "./child.mjs";
 import { EXACT } from "./contestants.mjs";
 import { benchDir, python } from "./peers.mjs";
+import { median } from "./statistics.mjs";
 
 /** Formats that the checkpoint is converted to. */
 export const FORMATS = ["int8", "int4"];
@@ -14,8 +15,8 @@ export const IMAGE_TOKENS = 576;
 export const ROWS = { 1: 2, 4: 8 };
 /** A prompt as people write them. */
 export const PROMPT_TOKENS = 20;
-/** Context in the middle of a picture; steps are measured there, so that they stand for all. */
-export const CONTEXT = 300;
+/** Context in the middle of a picture, whose step stands for all. */
+const MIDDLE = PROMPT_TOKENS + IMAGE_TOKENS / 2;
 
 /** The checkpoint that bench/make-janus.mjs writes, or another one that the user names. */
 export const checkpoint = () => path.resolve(process.env.PERGOLA_BENCH_JANUS ?? path.join(benchDir, "janus-1b"));
@@ -53,22 +54,29 @@ export const openStep = (weights) =>
 export const openTransformers = () =>
   opened(new Child(python, [worker("transformers-janus.py")]), { model: checkpoint() });
 
-/** What one contestant is asked in a round. */
+/** Mean time of steps at the beginning of one and of four pictures, which takes twice as long. */
+async function bothSteps(steps, stepOf) {
+  return { 1: await stepOf(1, steps), 4: await stepOf(4, Math.ceil(steps / 2)) };
+}
+
+/** What one contestant is asked in a round. `step` is at the beginning of a picture, after the same context for all. */
 export const MEASURES = {
   async pergola(child, { steps }) {
-    const begin = async (n) => (await child.ask({ command: "begin", n, promptTokens: PROMPT_TOKENS })).firstMs;
-    const step = async (n, count) => (await child.ask({ command: "steps", n, context: CONTEXT, steps: count })).stepMs;
-    return {
-      first: { 1: await begin(1), 4: await begin(4) },
-      step: { 1: await step(1, steps), 4: await step(4, Math.ceil(steps / 2)) },
-      decodeMs: (await child.ask({ command: "decode" })).totalMs,
-    };
+    const first = {};
+    const step = await bothSteps(steps, async (n, count) => {
+      const answer = await child.ask({ command: "begin", n, promptTokens: PROMPT_TOKENS, steps: count });
+      first[n] = answer.firstMs;
+      return answer.stepMs;
+    });
+    return { first, step, decodeMs: (await child.ask({ command: "decode" })).totalMs };
   },
   async bare(child, { steps }) {
-    const step = async (rows, count) => {
-      return (await child.ask({ command: "steps", rows, context: CONTEXT, steps: count })).stepMs;
-    };
-    return { step: { 1: await step(ROWS[1], steps), 4: await step(ROWS[4], Math.ceil(steps / 2)) } };
+    const at = (context) =>
+      bothSteps(steps, async (n, count) => {
+        const answer = await child.ask({ command: "steps", rows: ROWS[n], context: context(count), steps: count });
+        return answer.stepMs;
+      });
+    return { step: await at(() => PROMPT_TOKENS), middleStep: await at((count) => Math.round(MIDDLE - count / 2)) };
   },
   async transformers(child, { steps }) {
     // Its cache has the same length from the beginning, so every step takes the same time.
@@ -82,8 +90,14 @@ export const MEASURES = {
   },
 };
 
+/** How much longer a step takes in the middle of a picture than at its beginning, by the bare language model. */
+export function lateness(samples, n) {
+  const medianOf = (pick) => median(samples.bare.map(pick));
+  return Math.max(0, medianOf(({ middleStep }) => middleStep[n]) - medianOf(({ step }) => step[n]));
+}
+
 /** Time until the tokens of one or four pictures are made, from its first token and the mean of its steps. */
-export const tokensMs = ({ first, step }, n = 1) => first[n] + (IMAGE_TOKENS - 1) * step[n];
+export const tokensMs = ({ first, step }, late, n = 1) => first[n] + (IMAGE_TOKENS - 1) * (step[n] + late);
 
 /** Time of one or four whole pictures; they are decoded one after the other. */
-export const pictureMs = (sample, n = 1) => tokensMs(sample, n) + n * sample.decodeMs;
+export const pictureMs = (sample, late, n = 1) => tokensMs(sample, late, n) + n * sample.decodeMs;

@@ -32,39 +32,22 @@ async function promptOf(tokens) {
   }
 }
 
-/** Begins pictures and ends them after so many steps; gives the time of each token (of several pictures: the mean). */
-async function tokenTimes(prompt, n, steps) {
-  const stream = pipeline.stream(prompt, { n, seed: 1 });
-  const times = [performance.now()];
-  for await (const step of stream) {
-    times[step.token] = performance.now();
-    if (step.token > steps) {
-      await stream.cancel();
-      break;
-    }
-  }
-  return times;
-}
-
-/** Time from the call to the first token of each picture, of a prompt that no cache knows. */
-async function begin({ n, promptTokens, steps: count = 0 }) {
-  const times = await tokenTimes(await promptOf(promptTokens), n, count);
-  return { firstMs: times[1] - times[0] };
-}
-
-let longPrompt;
-
 /**
- * Mean time of a step behind a prompt so long that the context is as in the middle of a picture. The prompt stays the same, so
- * that it is found in the prefix cache and all pictures start together; their first step is not counted.
+ * Begins pictures of a prompt that no cache knows, and ends them after so many steps: time from the call to the first token of
+ * each, and the mean time of a step. The first step is not counted.
  */
-async function steps({ n, context, steps: count }) {
-  if (!longPrompt) {
-    longPrompt = await promptOf(context);
-    await tokenTimes(longPrompt, 1, 0);
+async function begin({ n, promptTokens, steps }) {
+  const prompt = await promptOf(promptTokens);
+  const started = performance.now();
+  const stream = pipeline.stream(prompt, { n, seed: 1 });
+  const times = [];
+  for await (const { token } of stream) {
+    times[token] = performance.now();
+    if (token < steps + 2) continue;
+    await stream.cancel();
+    break;
   }
-  const times = await tokenTimes(longPrompt, n, count + 1);
-  return { stepMs: (times[count + 2] - times[2]) / count };
+  return { firstMs: times[1] - started, stepMs: (times[steps + 2] - times[2]) / steps };
 }
 
 /** A whole picture, as a user waits for it. */
@@ -89,7 +72,6 @@ await serve({
   convert,
   open,
   begin,
-  steps,
   picture,
   decode,
   // In kilobytes on Linux.
