@@ -1,6 +1,7 @@
 #include "graph.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core_registry.hpp"
 #include "error.hpp"
@@ -139,6 +140,8 @@ std::vector<NamedTensor> Graph::infer(const std::vector<NamedTensor>& inputs, co
         check();
         throw EngineError(ErrorCode::Native, file_ + ": inference failed: " + runtime_reason(error.what()));
     }
+    // Kernels have packed their weights now; what they read in the file does not have to stay in memory.
+    if (!std::exchange(has_run_, true) && graph_->blob) graph_->blob->drop_pages();
     std::lock_guard<std::mutex> lock(state_mutex_);
     check();
     std::vector<NamedTensor> result;

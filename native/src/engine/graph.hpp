@@ -72,7 +72,8 @@ private:
     std::shared_ptr<CompiledGraph> graph_;
     bool shared_ = false;
     ov::InferRequest request_;
-    std::mutex run_mutex_;    // one inference
+    std::mutex run_mutex_;    // one inference; guards `request_` and the next
+    bool has_run_ = false;
     std::mutex state_mutex_;  // guards the two below
     const Stop* running_ = nullptr;
     bool closed_ = false;
