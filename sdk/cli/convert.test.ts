@@ -9,6 +9,8 @@ import { describeError } from "./report-error.js";
 
 const HF = fileURLToPath(new URL("../../test/fixtures/whisper/tiny-hf", import.meta.url));
 
+const LLAMA = fileURLToPath(new URL("../../test/fixtures/llm/llama-tiny-hf", import.meta.url));
+
 let root: string;
 beforeEach(async () => void (root = await mkdtemp(join(tmpdir(), "pergola-convert-"))));
 afterEach(() => rm(root, { recursive: true, force: true }));
@@ -33,6 +35,18 @@ it("converts and says what it made", async () => {
   expect(report).toBeUndefined();
   expect(printed).toMatch(/^\S+out: whisper, int8 weights, \d+ kB\n$/);
   expect(await readdir(out)).toContain("openvino_encoder_model.bin");
+});
+
+it("takes language models, in 4 bits too", async () => {
+  const out = join(root, "out");
+  const { printed, report } = await run(LLAMA, "--out", out, "--weights", "int4", "--group-size", "32");
+  expect(report).toBeUndefined();
+  expect(printed).toMatch(/^\S+out: llama, int4 weights \(groups of 32\), \d+ kB\n$/);
+  expect(await readdir(out)).toEqual(
+    expect.arrayContaining(["openvino_model.xml", "openvino_model.bin", "tokenizer.json"]),
+  );
+  const wrong = await run(LLAMA, "--out", join(root, "b"), "--weights", "int4", "--group-size", "48");
+  expect(wrong.report).toMatchObject({ exitCode: 2, text: expect.stringMatching(/32, 64, 128, or -1/) as string });
 });
 
 it("prints the SDK's result with --json", async () => {

@@ -1,13 +1,15 @@
 import { Option, type Command } from "commander";
-import { convertModel } from "../index.js";
+import { convertModel, type ConvertOptions } from "../index.js";
 import { Interrupted } from "./exit-codes.js";
+import { parseNumber } from "./flags.js";
 import { interruptible } from "./interrupts.js";
 import { formatBytes } from "./table.js";
 import { progressBar, showActivity, type Terminal } from "./terminal.js";
 
 interface ConvertFlags {
   out: string;
-  weights?: "f16" | "int8";
+  weights?: "f16" | "int8" | "int4";
+  groupSize?: number;
   overwrite?: true;
   json?: true;
 }
@@ -16,10 +18,17 @@ interface ConvertFlags {
 export function addConvertCommand(program: Command, terminal: Terminal): void {
   program
     .command("convert")
-    .description("convert a Whisper checkpoint (CTranslate2 or Hugging Face folder) to OpenVINO IR")
+    .description("convert a checkpoint to OpenVINO IR: language models, Janus, Whisper")
     .argument("<checkpoint>", "folder of the checkpoint")
     .requiredOption("-o, --out <folder>", "folder to make; new or empty")
-    .addOption(new Option("--weights <form>", "how matrices are stored (default: f16)").choices(["f16", "int8"]))
+    .addOption(
+      new Option("--weights <form>", "how matrices are stored (default: f16)").choices(["f16", "int8", "int4"]),
+    )
+    .option(
+      "--group-size <n>",
+      "with int4: values that share a scale: 32, 64 (default), 128, or -1 for a row",
+      parseNumber,
+    )
     .option("--overwrite", "replace an earlier conversion in the folder")
     .option("--json", "print the result as JSON")
     .action((checkpoint: string, flags: ConvertFlags) => run(checkpoint, flags, terminal));
@@ -33,6 +42,10 @@ async function run(checkpoint: string, flags: ConvertFlags, { output, errors }: 
       () =>
         convertModel(checkpoint, flags.out, {
           ...(flags.weights && { weights: flags.weights }),
+          // The SDK names those that there are.
+          ...(flags.groupSize !== undefined && {
+            groupSize: flags.groupSize as NonNullable<ConvertOptions["groupSize"]>,
+          }),
           ...(flags.overwrite && { overwrite: true }),
           onProgress: (fraction) => activity.say(`Converting ${progressBar(fraction)}`),
           signal: controller.signal,
@@ -40,7 +53,13 @@ async function run(checkpoint: string, flags: ConvertFlags, { output, errors }: 
       () => controller.abort(new Interrupted("interrupted while converting")),
     );
     activity.end();
-    const text = `${result.path}: ${result.architecture}, ${result.weights} weights, ${formatBytes(result.bytes)}`;
+    const groups =
+      result.groupSize === undefined
+        ? ""
+        : result.groupSize === -1
+          ? " (a scale a row)"
+          : ` (groups of ${result.groupSize})`;
+    const text = `${result.path}: ${result.architecture}, ${result.weights} weights${groups}, ${formatBytes(result.bytes)}`;
     output.write(`${flags.json ? JSON.stringify(result, null, 2) : text}\n`);
   } finally {
     activity.end();

@@ -7,7 +7,8 @@ import { throwIfAborted } from "../../core/abort.js";
 import { ModelError, PergolaError } from "../../core/errors.js";
 import { readJsonObject } from "../json-file.js";
 import type { Graph } from "./graph.js";
-import { binBytes, constantBytes, writeIr, writeIrText } from "./ir-writer.js";
+import { binBytes, bytesBegun, constantBytes } from "./constants-file.js";
+import { writeIr, writeIrText } from "./ir-writer.js";
 import type { TensorSource } from "./tensor-source.js";
 import { DEFAULT_GROUP_SIZE, type WeightFormat, type WeightPlan } from "./weights.js";
 
@@ -61,8 +62,20 @@ export interface Manifest {
  */
 export async function bytesToWrite({ graphs }: PreparedConversion, folder: string): Promise<number> {
   let bytes = 0;
-  for (const [name, graph] of graphs) if (!(await hasConstants(graph, join(folder, name)))) bytes += binBytes(graph);
+  for (const [name, graph] of graphs) {
+    const path = join(folder, name);
+    if (!(await hasConstants(graph, path))) bytes += binBytes(graph) - (await bytesBegun(graph, `${path}.bin`));
+  }
   return bytes;
+}
+
+/** True if a folder holds something to go on with. */
+export async function isWorthKeeping({ graphs }: PreparedConversion, folder: string): Promise<boolean> {
+  for (const [name, graph] of graphs) {
+    const path = join(folder, name);
+    if ((await hasConstants(graph, path)) || (await bytesBegun(graph, `${path}.bin`)) > 0) return true;
+  }
+  return false;
 }
 
 /** True if an earlier attempt has written all constants of a graph: the file gets its name when it is complete. */

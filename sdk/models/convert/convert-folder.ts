@@ -1,8 +1,8 @@
 import { rename, rm, stat, statfs } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { ModelError } from "../../core/errors.js";
 import { makeFolder } from "../cache.js";
-import { asModelError, bytesToWrite, isComplete, writeConversion, type PreparedConversion } from "./conversion.js";
+import { asModelError, bytesToWrite, isComplete, isWorthKeeping, writeConversion, type PreparedConversion } from "./conversion.js";
 import { PartialFolder } from "./partial-folder.js";
 
 /** Beside the constants: graphs as text, tokenizer, configuration. */
@@ -18,8 +18,8 @@ export interface ConversionControl {
 }
 
 /**
- * Makes a folder with a conversion. It appears complete or not at all; a folder in its place is replaced. Graphs that an
- * earlier attempt has completed are not made again.
+ * Makes a folder with a conversion. It appears complete or not at all; a folder in its place is replaced. What an earlier
+ * attempt has written is not made again.
  *
  * @param key - stands for the checkpoint's files and all that decides what is made of them
  * @param prepare - checks the checkpoint; its source is closed here
@@ -42,20 +42,12 @@ export async function convertFolder(
     await partial.finish((path) => replace(path, target, control.keepOther === true));
     return names;
   } catch (error) {
-    // Where no graph is complete there is nothing to go on with.
-    if (partial && (await hasGraph(prepared, partial.path))) await partial.leave();
+    if (partial && (await isWorthKeeping(prepared, partial.path))) await partial.leave();
     else await partial?.remove();
     throw asModelError(error, target);
   } finally {
     await prepared.source.close();
   }
-}
-
-async function hasGraph({ graphs }: PreparedConversion, folder: string): Promise<boolean> {
-  for (const name of graphs.keys()) {
-    if (await stat(join(folder, `${name}.bin`)).catch(() => undefined)) return true;
-  }
-  return false;
 }
 
 /** @throws ModelError if a disk is too full for what is to be written */

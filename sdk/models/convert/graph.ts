@@ -3,9 +3,11 @@ import type { ElementType } from "./element-type.js";
 /** Values of a constant, made when the file is written. */
 export interface ConstantData {
   readonly byteLength: number;
+  /** Uses what the constant before it leaves behind (scales, for instance): neither is made without the other. */
+  readonly follows?: boolean;
   /**
-   * The bytes in order, in pieces. Constants are written in the order in which they were added to the graph, each exactly
-   * once: what one leaves behind (scales, for instance) a later one may use.
+   * The bytes in order, in pieces. Constants are written in the order in which they were added to the graph, each once; after an
+   * interruption the first ones may be there already.
    */
   pieces(): AsyncIterable<Uint8Array>;
 }

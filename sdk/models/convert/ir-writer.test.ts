@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Graph } from "./graph.js";
-import { binBytes, constantBytes, writeIr } from "./ir-writer.js";
+import { binBytes, constantBytes } from "./constants-file.js";
+import { writeIr } from "./ir-writer.js";
 import { add, assign, constant, convert, floats, integers, matMul, parameter, readValue, reshape, result } from "./operations.js";
 
 let folder: string;

@@ -1,10 +1,7 @@
-import { open, rename, rm, writeFile, type FileHandle } from "node:fs/promises";
-import { throwIfAborted } from "../../core/abort.js";
+import { rename, rm, writeFile } from "node:fs/promises";
+import { placesOf, writeConstants, type Place, type WriteControl } from "./constants-file.js";
 import type { ElementType } from "./element-type.js";
 import type { Graph, GraphNode } from "./graph.js";
-
-/** Constants start at multiples of this, so that kernels can use them where they lie in the mapped file. */
-const ALIGNMENT = 64;
 
 /** Names of element types in ports. */
 const PRECISION: Record<ElementType, string> = {
@@ -12,104 +9,26 @@ const PRECISION: Record<ElementType, string> = {
   ...{ i4: "I4", i8: "I8", u8: "U8", i16: "I16", i32: "I32", i64: "I64", boolean: "BOOL" },
 };
 
-/** Where a constant lies in the `.bin` file. */
-interface Place {
-  offset: number;
-  size: number;
-}
-
-/** Bytes of all constants of a graph. */
-export function constantBytes({ nodes }: Graph): number {
-  return nodes.reduce((sum, { data }) => sum + (data?.byteLength ?? 0), 0);
-}
-
-/** Bytes of the `.bin` file of a graph: its constants and what lies between them. */
-export function binBytes(graph: Graph): number {
-  let end = 0;
-  for (const { offset, size } of placesOf(graph).values()) end = offset + size;
-  return end;
-}
-
-/** Where each constant goes: one after the other, in the order in which they were made. */
-function placesOf({ nodes }: Graph): Map<GraphNode, Place> {
-  const places = new Map<GraphNode, Place>();
-  let position = 0;
-  for (const node of nodes) {
-    if (!node.data) continue;
-    const offset = Math.ceil(position / ALIGNMENT) * ALIGNMENT;
-    places.set(node, { offset, size: node.data.byteLength });
-    position = offset + node.data.byteLength;
-  }
-  return places;
-}
-
 /**
- * Writes a graph as OpenVINO IR: `<path>.xml` and `<path>.bin`. Both have other names until they are complete; the `.bin` file is
- * on the disk, not just on its way there, before it gets its name.
+ * Writes a graph as OpenVINO IR: `<path>.xml` and `<path>.bin`. Both have other names until they are complete.
  *
  * @param path - without ending
- * @param onBytes - told how many more bytes of constants are written
  * @throws the signal's reason
  */
 export async function writeIr(graph: Graph, path: string, control: WriteControl = {}): Promise<void> {
-  const [bin, partial] = [`${path}.bin`, `${path}.bin.partial`];
-  try {
-    await writeConstants(partial, placesOf(graph), control);
-    await rename(partial, bin);
-    await writeIrText(graph, path);
-  } catch (error) {
-    await rm(partial, { force: true });
-    throw error;
-  }
+  await writeConstants(graph, `${path}.bin`, control);
+  await writeIrText(graph, path);
 }
 
 /** The `.xml` file alone, for a `.bin` file that is there. */
 export async function writeIrText(graph: Graph, path: string): Promise<void> {
   const [xml, partial] = [`${path}.xml`, `${path}.xml.partial`];
-  await writeFile(partial, irText(graph, placesOf(graph)));
-  await rename(partial, xml);
-}
-
-/** What writing reports and what ends it. */
-export interface WriteControl {
-  signal?: AbortSignal | undefined;
-  onBytes?: ((bytes: number) => void) | undefined;
-}
-
-async function writeConstants(
-  file: string,
-  places: ReadonlyMap<GraphNode, Place>,
-  { signal, onBytes }: WriteControl,
-): Promise<void> {
-  const handle = await open(file, "w");
-  // While one piece is written the next one is made.
-  let writing = Promise.resolve();
   try {
-    for (const [{ name, data }, { offset, size }] of places) {
-      let position = offset;
-      for await (const piece of data!.pieces()) {
-        throwIfAborted(signal);
-        await writing;
-        onBytes?.(piece.length);
-        writing = writeAll(handle, piece, position);
-        writing.catch(() => undefined);
-        position += piece.length;
-      }
-      if (position - offset !== size) throw new RangeError(`${name} made ${position - offset} bytes instead of ${size}`);
-    }
-    await writing;
-    await handle.datasync();
-  } finally {
-    await writing.catch(() => undefined);
-    await handle.close();
-  }
-}
-
-async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  let written = 0;
-  while (written < bytes.length) {
-    const { bytesWritten } = await handle.write(bytes, written, bytes.length - written, position + written);
-    written += bytesWritten;
+    await writeFile(partial, irText(graph, placesOf(graph)));
+    await rename(partial, xml);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
   }
 }
 

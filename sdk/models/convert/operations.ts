@@ -41,19 +41,20 @@ function literal(graph: Graph, type: ElementType, shape: readonly number[], valu
   });
 }
 
-/** A constant whose bytes are made when the file is written. */
+/** A constant whose bytes are made when the file is written. @param options - `follows`: see ConstantData in graph.ts */
 export function constant(
   graph: Graph,
   type: ElementType,
   shape: readonly number[],
   byteLength: number,
   pieces: () => AsyncIterable<Uint8Array>,
+  { follows = false } = {},
 ): Value {
   // `offset` and `size` are added by the writer.
   return graph.add("Const", {
     attributes: { element_type: type, shape: shape.join(",") },
     output: type,
-    data: { byteLength, pieces },
+    data: { byteLength, pieces, follows },
   });
 }
 

@@ -113,9 +113,7 @@ export class WeightConstants {
     });
     this.#graph.rename(stored, name);
     // Written after the values above, when the scales are known.
-    const factors = constant(this.#graph, "f32", [count, 1], count * bytesOf("f32"), async function* () {
-      yield bytesOfArray(scales);
-    });
+    const factors = constant(this.#graph, "f32", [count, 1], count * bytesOf("f32"), () => once(scales), { follows: true });
     this.#graph.rename(factors, `${name}.scale`);
     return multiply(convert(stored, "f32"), factors);
   }
@@ -134,9 +132,7 @@ export class WeightConstants {
       }
     });
     this.#graph.rename(stored, name);
-    const factors = constant(this.#graph, "f16", [count, groups, 1], scales.byteLength, async function* () {
-      yield bytesOfArray(scales);
-    });
+    const factors = constant(this.#graph, "f16", [count, groups, 1], scales.byteLength, () => once(scales), { follows: true });
     this.#graph.rename(factors, `${name}.scale`);
     return convert(reshape(multiply(convert(stored, "f16"), factors), [count, columns]), "f32");
   }
@@ -149,6 +145,10 @@ export class WeightConstants {
       { subject: `tensor type ${tensor.type}` },
     );
   }
+}
+
+async function* once(values: NodeJS.TypedArray): AsyncGenerator<Uint8Array> {
+  yield bytesOfArray(values);
 }
 
 function bytesOfArray(values: NodeJS.TypedArray): Uint8Array {
