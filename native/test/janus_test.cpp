@@ -146,6 +146,27 @@ TEST_BOTH(janus, "a picture's tokens depend on its seed alone, not on what runs 
     for (size_t i = 0; i < ids.size(); ++i) CHECK_EQ(running.recorder.wait(ids[i]).ids, alone[i]);
 }
 
+TEST(janus, "pictures of one long prompt compute it once, and are what they are alone") {
+    const auto lengthened = [](uint64_t seed) {
+        RequestInput input = picture_request(seed, 1);
+        for (auto* prompt : {&input.prompt, &input.guidance_prompt}) prompt->insert(prompt->begin() + 1, 50, (*prompt)[5]);
+        return input;
+    };
+    std::vector<std::vector<int64_t>> alone;
+    {
+        GeneratorOptions options = janus_options(Attention::Paged, true);
+        options.kv.prefix_caching = false;
+        Running running(options);
+        for (uint64_t seed = 0; seed < 3; ++seed) alone.push_back(running.run(lengthened(seed)).ids);
+        CHECK_EQ(running.generator.stats().cached_tokens, 0u);
+    }
+    Running running(janus_options(Attention::Paged, true));
+    std::vector<uint64_t> ids;
+    for (uint64_t seed = 0; seed < 3; ++seed) ids.push_back(running.submit(lengthened(seed)));
+    for (size_t i = 0; i < ids.size(); ++i) CHECK_EQ(running.recorder.wait(ids[i]).ids, alone[i]);
+    CHECK_EQ(running.generator.stats().cached_tokens, 2u * 64);
+}
+
 TEST(janus, "pairs that must give way to each other are computed again and come out the same") {
     GeneratorOptions options = janus_options(Attention::Paged, true);
     const auto expected = golden()["picture"]["tokens"].ids();

@@ -18,10 +18,11 @@ public:
 
     explicit FakeRunner(size_t capacity, size_t slots = 1000) : capacity_(capacity), slots_(slots) {}
 
-    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool) override {
+    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, size_t limit) override {
         CHECK(held_.count(sequence) == 0);
         CHECK(free_slots() > 0);
-        const size_t cached = std::min(cached_prefix, tokens.size() - 1);
+        const auto known = cached_of.find(sequence);
+        const size_t cached = std::min({known == cached_of.end() ? cached_prefix : known->second, tokens.size() - 1, limit});
         held_[sequence] = 0;
         computed_[sequence] = cached;
         return cached;
@@ -40,6 +41,7 @@ public:
         computed_.erase(sequence);
     }
     void clear_cache() override {}
+    size_t shared_piece() const override { return shared; }
     size_t free_slots() const override { return slots_ - held_.size(); }
     std::vector<float*> run(const std::vector<Chunk>& chunks) override {
         std::map<uint64_t, int> seen;
@@ -64,6 +66,8 @@ public:
     size_t sequences() const { return held_.size(); }
 
     size_t cached_prefix = 0;
+    std::map<uint64_t, size_t> cached_of;  // of single sequences, before `cached_prefix`
+    size_t shared = 0;
 
 private:
     size_t capacity_, slots_;
@@ -127,6 +131,49 @@ private:
 };
 
 using Ids = std::vector<uint64_t>;
+
+TEST(scheduler, "a beginning that is being computed is waited for, in whole pieces; what shares none of it is not held up") {
+    Driver driver(1000, {512, 64});
+    driver.runner.shared = 4;
+    for (uint64_t id = 1; id <= 3; ++id) driver.add(id, 10, 2);
+    Step step = driver.step();
+    CHECK_EQ(step.begun, Ids{1});
+    CHECK_EQ(step.counts, std::vector<size_t>{10});
+    driver.runner.cached_prefix = 8;
+    step = driver.step();  // what the first has computed is there for all others, so none of them waits for another
+    CHECK_EQ(step.begun, (Ids{2, 3}));
+    CHECK_EQ(step.counts, (std::vector<size_t>{1, 2, 2}));
+
+    Driver other(1000, {512, 64});
+    other.runner.shared = 4;
+    other.add(1, 4, 2);  // one piece, but of the last token the logits are wanted
+    other.add(2, 4, 2);
+    CHECK_EQ(other.step().begun, (Ids{1, 2}));
+}
+
+TEST(scheduler, "the sequences of a guided request take over equally much, and go together") {
+    FakeRunner runner(1000);
+    Scheduler scheduler(runner, {512, 64});
+    RequestInput input;
+    input.prompt.assign(10, 1);
+    input.guidance_prompt.assign(10, 3);
+    input.max_new_tokens = 2;
+    runner.cached_of = {{1, 8}, {Request(1, input, 100).guidance_id(), 4}};
+    scheduler.add(std::make_unique<Request>(1, input, 100));
+    const Batch batch = scheduler.plan();
+    REQUIRE_EQ(batch.chunks.size(), 2u);
+    for (const Chunk& chunk : batch.chunks) {
+        CHECK_EQ(chunk.past, 4u);
+        CHECK_EQ(chunk.count, 6u);
+        CHECK(chunk.sample);
+    }
+    CHECK_EQ(batch.chunks[0].tokens[0], 1);
+    CHECK_EQ(batch.chunks[1].tokens[0], 3);
+    runner.run(batch.chunks);
+    CHECK_EQ(runner.sequences(), 2u);
+    scheduler.remove(1);
+    CHECK_EQ(runner.sequences(), 0u);
+}
 using Counts = std::vector<size_t>;
 
 }  // namespace

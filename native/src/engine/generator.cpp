@@ -108,7 +108,7 @@ void Generator::warm_up() {
     const std::vector<int64_t> ids(kPrompt + kSteps, 0);
     SequenceInput input;
     input.prompt_size = kPrompt;
-    runner_->attach(0, ids, false);
+    runner_->attach(0, ids, 0);
     if (runner_->reserve(0, ids.size())) {
         try {
             infer({{0, ids.data(), kPrompt, 0, true, &input}});

@@ -106,13 +106,15 @@ void Generator::sample_rows(const Batch& batch, const std::vector<float*>& rows,
         const Chunk& chunk = batch.chunks[i];
         Request& request = *batch.requests[i];
         request.computed += chunk.count;
+        // Tokens of another vocabulary must not be taken for those of the prompt's.
+        const size_t shared = rows_ && rows_->has_generated() ? std::min(request.computed, request.input.prompt.size()) : request.computed;
+        runner_->commit(request.id, request.tokens, shared);
         float* logits = chunk.sample ? rows[row++] : nullptr;
         if (request.guided()) {
             ++i;  // its second chunk
+            runner_->commit(request.guidance_id(), request.guidance_tokens, shared);
             // Ho & Salimans 2022, on raw logits as Janus does.
             if (logits) guide(logits, rows[row++], request.input.guidance_scale, info_.vocab_size);
-        } else {
-            runner_->commit(request.id, request.tokens, request.computed);
         }
         if (logits && !sample(request, logits, events)) scheduler_->remove(request.id);
     }

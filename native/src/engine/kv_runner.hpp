@@ -53,8 +53,8 @@ public:
     virtual ~KvRunner() = default;
 
     /// Starts a sequence and returns how many of its first tokens are already computed (at most `tokens.size() - 1`, because the
-    /// last one's output is wanted). `reuse` false: nothing is taken over.
-    virtual size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool reuse) = 0;
+    /// last one's output is wanted). Not more than `limit` are taken over.
+    virtual size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, size_t limit) = 0;
     /// Makes room for `tokens` tokens of the sequence in all. False: no room now, nothing changed.
     virtual bool reserve(uint64_t sequence, size_t tokens) = 0;
     /// Tells that `tokens[0, computed)` are computed, so that other sequences may share them.
@@ -63,6 +63,8 @@ public:
     virtual void release(uint64_t sequence) = 0;
     /// Forgets what ended sequences computed.
     virtual void clear_cache() = 0;
+    /// Running sequences share what they have in common in pieces of so many tokens; 0 = not before one has ended.
+    virtual size_t shared_piece() const = 0;
     /// How many sequences could be attached beside the present ones.
     virtual size_t free_slots() const = 0;
     /// One inference. Returns one row of the model's output (logits or hidden state) for each chunk with `sample`, in order; valid

@@ -58,12 +58,13 @@ PagedRunner::PagedRunner(std::shared_ptr<LanguageModel> model, const KvLimits& l
     const size_t blocks = plan_blocks(limits, arena_->bytes_per_block(), arena_->block_size());
     arena_->set_max_blocks(blocks);
     pool_ = std::make_unique<BlockPool>(arena_->block_size(), blocks, idle_blocks(limits, blocks, arena_->block_size()), limits.prefix_caching, [this](size_t count) { return arena_->grow(request_, count); });
+    prefix_caching_ = limits.prefix_caching;
     has_position_ids_ = model_->has_input("position_ids");
     has_token_types_ = model_->has_input("token_type_ids");
 }
 
-size_t PagedRunner::attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool reuse) {
-    return pool_->match_prefix(tables_[sequence], tokens, reuse ? tokens.size() - 1 : 0);
+size_t PagedRunner::attach(uint64_t sequence, const std::vector<int64_t>& tokens, size_t limit) {
+    return pool_->match_prefix(tables_[sequence], tokens, std::min(limit, tokens.size() - 1));
 }
 
 bool PagedRunner::reserve(uint64_t sequence, size_t tokens) { return pool_->reserve(tables_.at(sequence), tokens); }

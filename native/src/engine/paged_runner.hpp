@@ -24,12 +24,13 @@ public:
     /// @param rows makes embeddings; null for a model that takes ids
     PagedRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits, RowAssembler* rows);
 
-    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool reuse) override;
+    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, size_t limit) override;
     bool reserve(uint64_t sequence, size_t tokens) override;
     void commit(uint64_t sequence, const std::vector<int64_t>& tokens, size_t computed) override;
     void release(uint64_t sequence) override;
     void clear_cache() override { pool_->clear_cache(); }
     size_t free_slots() const override { return SIZE_MAX; }
+    size_t shared_piece() const override { return prefix_caching_ ? block_size() : 0; }
     std::vector<float*> run(const std::vector<Chunk>& chunks) override;
     void interrupt() override { request_.cancel(); }
     size_t capacity_tokens() const override { return pool_->max_blocks() * pool_->block_size(); }
@@ -48,6 +49,7 @@ private:
     std::unique_ptr<KvArena> arena_;
     std::unique_ptr<BlockPool> pool_;
     std::unordered_map<uint64_t, BlockPool::Table> tables_;
+    bool prefix_caching_;
     bool has_position_ids_;
     bool has_token_types_;
 };

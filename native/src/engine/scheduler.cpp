@@ -8,6 +8,11 @@ namespace {
 // While others wait for their next token, a prompt may hold them up by this many tokens' worth of computation at most.
 constexpr size_t kChunkBesideDecoding = 128;
 
+size_t common_prefix(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+    const auto limit = static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
+    return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + limit, b.begin()).first - a.begin());
+}
+
 /// Tokens of the request's next chunk; at least one.
 size_t share(size_t budget, const Request& request) {
     return std::min(std::max<size_t>(budget / request.sequences(), 1), request.tokens.size() - request.computed);
@@ -39,6 +44,39 @@ void Scheduler::add_chunk(Batch& batch, Request& request, size_t count) {
 
 bool Scheduler::reserve(Request& request, size_t tokens) {
     return runner_.reserve(request.id, tokens) && (!request.guided() || runner_.reserve(request.guidance_id(), tokens));
+}
+
+/// Attaches the request's sequences and returns how many tokens are computed. The two of a guided request stay abreast, so they take
+/// over as much as both can.
+size_t Scheduler::attach(Request& request) {
+    size_t limit = SIZE_MAX;
+    for (;;) {
+        const size_t cached = runner_.attach(request.id, request.tokens, limit);
+        if (!request.guided()) return cached;
+        const size_t other = runner_.attach(request.guidance_id(), request.guidance_tokens, cached);
+        if (other == cached) return cached;
+        release(request);
+        limit = limit == SIZE_MAX ? other : 0;
+    }
+}
+
+/// True when a running request is about to compute a beginning that this one has as well: then it is computed once.
+bool Scheduler::waits_for_prefix(const Request& request) const {
+    const size_t piece = runner_.shared_piece();
+    if (piece == 0) return false;
+    for (const auto& other : running_) {
+        const size_t known = other->computed;
+        if (known >= other->input.prompt.size()) continue;
+        size_t common = common_prefix(request.tokens, other->tokens);
+        if (request.guided() || other->guided()) {
+            if (request.guided() != other->guided()) continue;
+            common = std::min(common, common_prefix(request.guidance_tokens, other->guidance_tokens));
+        }
+        // Of its own last token the logits are wanted, so that one is computed in any case.
+        common = std::min({common, other->input.prompt.size(), request.tokens.size() - 1});
+        if (common / piece * piece > known) return true;
+    }
+    return false;
 }
 
 void Scheduler::release(Request& request) {
@@ -95,9 +133,8 @@ void Scheduler::admit(Batch& batch, size_t& budget) {
     while (!waiting_.empty() && budget > 0 && batch.chunks.size() < limits_.max_batch_sequences) {
         Request& request = *waiting_.front();
         if (runner_.free_slots() < request.sequences()) return;
-        // The two sequences of a guided request stay abreast, so neither starts from a cached prefix.
-        const size_t cached = runner_.attach(request.id, request.tokens, !request.guided());
-        if (request.guided()) runner_.attach(request.guidance_id(), request.guidance_tokens, false);
+        if (waits_for_prefix(request)) return;
+        const size_t cached = attach(request);
         if (!reserve(request, request.tokens.size())) {
             release(request);
             return;  // in order of arrival: a smaller request behind it does not overtake

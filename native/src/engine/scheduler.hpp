@@ -49,6 +49,8 @@ private:
     void admit(Batch& batch, size_t& budget);
     void add_chunk(Batch& batch, Request& request, size_t count);
     bool reserve(Request& request, size_t tokens);
+    size_t attach(Request& request);
+    bool waits_for_prefix(const Request& request) const;
     void release(Request& request);
 
     KvRunner& runner_;

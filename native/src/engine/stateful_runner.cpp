@@ -104,11 +104,11 @@ size_t StatefulRunner::free_slots() const {
     return max_slots_ - static_cast<size_t>(std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.busy; }));
 }
 
-size_t StatefulRunner::attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool reuse) {
+size_t StatefulRunner::attach(uint64_t sequence, const std::vector<int64_t>& tokens, size_t limit) {
     size_t best = slots_.size(), common = 0;
     for (size_t i = 0; i < slots_.size(); ++i) {
         if (slots_[i].busy) continue;
-        const size_t length = prefix_caching_ && reuse ? std::min(common_prefix(slots_[i].tokens, tokens), tokens.size() - 1) : 0;
+        const size_t length = prefix_caching_ ? std::min({common_prefix(slots_[i].tokens, tokens), tokens.size() - 1, limit}) : 0;
         if (best == slots_.size() || length > common || (length == common && slots_[i].last_use < slots_[best].last_use)) {
             best = i;
             common = length;

@@ -17,11 +17,12 @@ public:
     /// @param rows makes embeddings; null for a model that takes ids
     StatefulRunner(std::shared_ptr<LanguageModel> model, const KvLimits& limits, RowAssembler* rows);
 
-    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, bool reuse) override;
+    size_t attach(uint64_t sequence, const std::vector<int64_t>& tokens, size_t limit) override;
     bool reserve(uint64_t sequence, size_t tokens) override;
     void commit(uint64_t sequence, const std::vector<int64_t>& tokens, size_t computed) override;
     void release(uint64_t sequence) override;
     void clear_cache() override;
+    size_t shared_piece() const override { return 0; }
     size_t free_slots() const override;
     std::vector<float*> run(const std::vector<Chunk>& chunks) override;
     void interrupt() override;
