@@ -85,7 +85,7 @@ describe("variants", () => {
   it("with frequencies for longer texts hold for as many tokens as the shorter ones do, and say so", async () => {
     const llm = await LLMPipeline.load(join(root, "partial-longrope-window"), { cache: root, ...EXACT });
     expect(llm.info.contextLength).toBe(64);
-    expect((await llm.explain()).notes.join(" ")).toMatch(/holds for 64 tokens.*256/);
+    expect(llm.explain().notes.join(" ")).toMatch(/holds for 64 tokens.*256/);
     await llm.dispose();
   });
 });

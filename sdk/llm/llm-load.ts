@@ -35,7 +35,11 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
   const source = await resolveModel(model, {
     ...(weights !== undefined && weights !== "file" && { weights }),
     ...{ groupSize, cacheFolder: cache.folder, signal },
-    onProgress: (fraction) => progress.report("convert", fraction),
+    onProgress: (fraction) => {
+      progress.report("convert", fraction);
+      // A conversion may take minutes; whoever wants to end it by an exception does not wait for them.
+      progress.assertListenerSound();
+    },
   });
   const facts = await readModelFacts(source);
   const given = (source.kind === "ir" ? source.checkpoint : undefined) ?? source.path;
