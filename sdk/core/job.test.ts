@@ -73,6 +73,19 @@ describe("Job", () => {
     expect(fake.runningCount).toBe(0);
   });
 
+  it("is stopped when its last tokens came too late, though the engine says it ran to its end", async () => {
+    for (const ids of [Array.from({ length: 50 }, (_, index) => index + 1), [5, 6, 0]]) {
+      const { start } = await open({ ids, tokensPerEvent: 50 });
+      const late: number[] = [];
+      // All of both requests comes in one batch of events.
+      const first = start({ onTokens: () => second.stop() });
+      const second: Job = start({ onTokens: (tokens) => void late.push(...tokens) });
+      expect((await first.ended).reason).not.toBe("stopped");
+      expect(await second.ended).toMatchObject({ reason: "stopped", stopToken: undefined });
+      expect(late).toEqual([]);
+    }
+  });
+
   it("keeps requests of one generator apart", async () => {
     const { start } = await open({ ids: [5, 6] });
     const seen: number[][] = [[], [], []];

@@ -6,7 +6,7 @@ export type TokenLogprobs = NonNullable<Extract<NativeEvent, { type: "tokens" }>
 
 /** How a native request ended. */
 export interface JobOutcome {
-  /** `stopped`: {@link Job.stop} was called. */
+  /** `stopped`: {@link Job.stop} was called before all tokens had come. */
   reason: "stop" | "length" | "stopped";
   /** The stop token that ended the answer. */
   stopToken: number | undefined;
@@ -32,6 +32,8 @@ export class Job {
   readonly #options: JobOptions;
   readonly #id: number;
   #stopped = false;
+  /** Tokens arrived after {@link stop} and were not delivered. */
+  #dropped = false;
   #cachedTokens = 0;
   #failure: { error: unknown } | undefined;
   #settle!: { resolve(outcome: JobOutcome): void; reject(error: unknown): void };
@@ -67,8 +69,9 @@ export class Job {
         if (this.#failure) this.#settle.reject(this.#failure.error);
         else
           this.#settle.resolve({
-            reason: event.reason,
-            stopToken: event.stopToken,
+            // The request may have run to its end before `stop` reached it.
+            reason: this.#dropped ? "stopped" : event.reason,
+            stopToken: this.#dropped ? undefined : event.stopToken,
             cachedTokens: this.#cachedTokens,
             timings: event.timings,
           });
@@ -79,7 +82,10 @@ export class Job {
   }
 
   #deliver(ids: number[], logprobs: TokenLogprobs[] | undefined): void {
-    if (this.#stopped) return;
+    if (this.#stopped) {
+      this.#dropped = true;
+      return;
+    }
     try {
       this.#options.onTokens(ids, logprobs);
     } catch (error) {
