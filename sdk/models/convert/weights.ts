@@ -103,17 +103,17 @@ export class WeightConstants {
   #int8(rows: TensorRows, name: string): Value {
     const { count } = rows;
     const columns = rows.tensor.shape[1]!;
-    const scales = new Float32Array(count);
+    const scales = new Scales(() => new Float32Array(count));
     const source = this.#source;
     const stored = constant(this.#graph, "i8", [count, columns], count * columns, async function* () {
       for await (const piece of rowPieces(source, rows)) {
-        scales.set(piece.scales, piece.row);
+        scales.values.set(piece.scales, piece.row);
         yield bytesOfArray(piece.rounded);
       }
     });
     this.#graph.rename(stored, name);
     // Written after the values above, when the scales are known.
-    const factors = constant(this.#graph, "f32", [count, 1], count * bytesOf("f32"), () => once(scales), { follows: true });
+    const factors = constant(this.#graph, "f32", [count, 1], count * bytesOf("f32"), () => scales.take(), { follows: true });
     this.#graph.rename(factors, `${name}.scale`);
     return multiply(convert(stored, "f32"), factors);
   }
@@ -123,16 +123,16 @@ export class WeightConstants {
     const { count } = rows;
     const columns = rows.tensor.shape[1]!;
     const groups = columns / group;
-    const scales = new Uint16Array(count * groups);
+    const scales = new Scales(() => new Uint16Array(count * groups));
     const source = this.#source;
     const stored = constant(this.#graph, "i4", [count, groups, group], (count * columns) / 2, async function* () {
       for await (const piece of groupPieces(source, rows, group)) {
-        scales.set(piece.scales, piece.row * groups);
+        scales.values.set(piece.scales, piece.row * groups);
         yield piece.packed;
       }
     });
     this.#graph.rename(stored, name);
-    const factors = constant(this.#graph, "f16", [count, groups, 1], scales.byteLength, () => once(scales), { follows: true });
+    const factors = constant(this.#graph, "f16", [count, groups, 1], count * groups * bytesOf("f16"), () => scales.take(), { follows: true });
     this.#graph.rename(factors, `${name}.scale`);
     return convert(reshape(multiply(convert(stored, "f16"), factors), [count, columns]), "f32");
   }
@@ -147,8 +147,23 @@ export class WeightConstants {
   }
 }
 
-async function* once(values: NodeJS.TypedArray): AsyncGenerator<Uint8Array> {
-  yield bytesOfArray(values);
+/** Scales of a matrix from its rounding until they are written: those of a whole model would take much memory. */
+class Scales<Values extends Float32Array | Uint16Array> {
+  readonly #make: () => Values;
+  #values: Values | undefined;
+
+  constructor(make: () => Values) {
+    this.#make = make;
+  }
+
+  get values(): Values {
+    return (this.#values ??= this.#make());
+  }
+
+  async *take(): AsyncGenerator<Uint8Array> {
+    yield bytesOfArray(this.values);
+    this.#values = undefined;
+  }
 }
 
 function bytesOfArray(values: NodeJS.TypedArray): Uint8Array {
