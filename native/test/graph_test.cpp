@@ -90,6 +90,13 @@ TEST(graph, "missing, unknown and misshapen inputs are option errors, and the gr
     CHECK_EQ(infer(graph, {{"left", rows(1, 1)}, {"right", rows(1, 1)}}).at("sum").data<float>()[0], 3.f);
 }
 
+TEST(graph, "inputs that do not fit each other are told with one thread as well") {
+    const SumModel model;
+    Graph graph(graph_options(model.xml(), model.bin(), "CPU", {{"INFERENCE_NUM_THREADS", "1"}}), LoadControl());
+    CHECK_ENGINE_ERROR(ErrorCode::Native, infer(graph, {{"left", rows(2, 1)}, {"right", rows(3, 1)}}));
+    CHECK_EQ(infer(graph, {{"left", rows(1, 1)}, {"right", rows(1, 1)}}).at("sum").data<float>()[0], 3.f);
+}
+
 TEST(graph, "several threads may use one graph, and several graphs one file") {
     const SumModel model;
     Graph first(graph_options(model.xml(), model.bin()), LoadControl());

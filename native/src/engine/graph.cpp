@@ -147,6 +147,8 @@ std::vector<NamedTensor> Graph::infer(const std::vector<NamedTensor>& inputs, co
     std::vector<NamedTensor> result;
     for (const auto& output : graph_->compiled.outputs()) {
         const ov::Tensor tensor = request_.get_tensor(output);
+        // With one thread the CPU plugin (2026.4) drops the failure of inputs whose shapes do not fit each other, and computes nothing.
+        if (tensor.get_size() == 0) throw EngineError(ErrorCode::Native, file_ + ": inference gave nothing: the shapes of its inputs do not fit");
         ov::Tensor copy(tensor.get_element_type(), tensor.get_shape());
         tensor.copy_to(copy);
         result.push_back({output.get_names().empty() ? std::string() : output.get_any_name(), copy});
