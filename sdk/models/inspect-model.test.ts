@@ -32,6 +32,7 @@ describe("other kinds of models", () => {
     ["whisper/tiny-hf", "safetensors", ["WhisperPipeline"], "whisper", 448, 1],
     ["whisper/ct2-tiny", "ctranslate2", ["WhisperPipeline"], "whisper", undefined, 1],
     ["llm/llama-tiny-hf", "safetensors", ["LLMPipeline"], "llama", undefined, 1],
+    ["llm/llama-tiny-hf/model.safetensors", "safetensors", ["LLMPipeline"], "llama", undefined, 1],
   ])("%s", async (path, format, pipelines, architecture, contextLength, files) => {
     const found = await inspectModel(fixture(path));
     expect(found).toMatchObject({ format, pipelines, architecture });

@@ -62,6 +62,8 @@ export async function inspectModel(model: string | URL): Promise<ModelInspection
   if (some(VISION_GRAPH)) return inspectVision(model);
   if (some(WHISPER_GRAPH)) return inspectWhisper(model);
   if (some(CHECKPOINT) && !some(/^openvino_model\.(xml|bin)$|\.gguf$/i)) return inspectCheckpoint(model);
+  // A file of weights stands for its folder.
+  if (!isFolder && path.toLowerCase().endsWith(".safetensors")) return inspectCheckpoint(model);
   return inspectLanguageModel(model);
 }
 
