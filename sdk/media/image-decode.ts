@@ -85,7 +85,7 @@ function checkMetadata({ width, height, depth }: Metadata, name: string, maxPixe
   if (width * height > maxPixels) {
     throw new MediaError(
       `Cannot read an image from ${name}: it has ${width} × ${height} = ${width * height} pixels, more than the limit ` +
-        `of ${maxPixels} (maxPixels). Make it smaller first.`,
+        `of ${maxPixels}. Make it smaller first.`,
     );
   }
   if (depth !== "uchar" && depth !== "ushort") {

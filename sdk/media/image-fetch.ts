@@ -37,7 +37,7 @@ export async function fetchBytes(url: URL, limits: FetchLimits): Promise<Uint8Ar
     throw timeout.aborted
       ? failed(
           url,
-          `no complete answer within ${limits.timeoutMs} ms (timeoutMs). Fetch it yourself and pass its bytes`,
+          `no complete answer within ${limits.timeoutMs} ms. Fetch it yourself and pass its bytes`,
           undefined,
           error,
         )
@@ -88,11 +88,7 @@ async function readBody(response: Response, url: URL, maxBytes: number): Promise
     await response.body?.cancel();
   }
   if (length > maxBytes) {
-    throw failed(
-      url,
-      `it is larger than ${maxBytes} bytes (maxBytes). Pass a smaller image, or its bytes`,
-      response.status,
-    );
+    throw failed(url, `it is larger than ${maxBytes} bytes. Pass a smaller image, or its bytes`, response.status);
   }
   return Buffer.concat(chunks, length);
 }

@@ -78,7 +78,7 @@ describe("encoded files", () => {
     for (const input of [PATH, BYTES, `data:;base64,${BYTES.toString("base64")}`]) {
       const error = await failure(readImage(input, limits));
       expect(MediaError.isInstance(error)).toBe(true);
-      expect(error.message).toContain(`it is larger than ${limits.maxBytes} bytes (maxBytes). Pass a smaller image.`);
+      expect(error.message).toContain(`it is larger than ${limits.maxBytes} bytes. Pass a smaller image.`);
     }
     expect(await readImage(PATH, { maxBytes: BYTES.length })).toEqual(EXPECTED);
   });

@@ -151,9 +151,7 @@ async function readFile(path: string, maxBytes: number, abort: AbortSignal | und
 
 function checkLength(length: number, name: string, maxBytes: number): void {
   if (length <= maxBytes) return;
-  throw new MediaError(
-    `Cannot read an image from ${name}: it is larger than ${maxBytes} bytes (maxBytes). Pass a smaller image.`,
-  );
+  throw new MediaError(`Cannot read an image from ${name}: it is larger than ${maxBytes} bytes. Pass a smaller image.`);
 }
 
 async function decode(

@@ -2,11 +2,10 @@ import { OptionError } from "../../core/errors.js";
 import type { Architecture } from "./architecture.js";
 import type { WeightPlan } from "./weights.js";
 
-/** Group sizes that runtimes have kernels for; -1 = a whole row. */
-export const GROUP_SIZES = [32, 64, 128, -1] as const;
+/** A group size that can be asked for: those that runtimes have kernels for; -1 = a whole row. */
+export type GroupSize = 32 | 64 | 128 | -1;
 
-/** A group size that can be asked for. */
-export type GroupSize = (typeof GROUP_SIZES)[number];
+const GROUP_SIZES: readonly GroupSize[] = [32, 64, 128, -1];
 
 /**
  * Checks that weights can be stored as they are asked for, under the names that the options have everywhere.
