@@ -28,6 +28,17 @@ describe("LoadProgressReporter", () => {
     expect(() => reporter.assertListenerSound()).toThrow("listener");
   });
 
+  it("ends a conversion with what the listener throws", () => {
+    const reports: LoadProgress[] = [];
+    const reporter = new LoadProgressReporter((progress) => {
+      reports.push(progress);
+      if (reports.length === 2) throw new Error("enough");
+    });
+    reporter.reportConversion(0.1);
+    expect(() => reporter.reportConversion(0.5)).toThrow("enough");
+    expect(reports.map(({ stage }) => stage)).toEqual(["convert", "convert"]);
+  });
+
   it("works without a listener", () => {
     const reporter = new LoadProgressReporter();
     reporter.report("ready", 1);

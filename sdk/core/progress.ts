@@ -49,6 +49,17 @@ export class LoadProgressReporter {
     }
   }
 
+  /**
+   * Tells of a conversion, which may take minutes: whoever wants to end it by an exception does not wait for its end.
+   *
+   * @param fraction - from 0 to 1
+   * @throws what a listener threw
+   */
+  readonly reportConversion = (fraction: number): void => {
+    this.report("convert", fraction);
+    this.assertListenerSound();
+  };
+
   /** @throws what a listener threw */
   assertListenerSound(): void {
     if (this.#failure) throw this.#failure.error;

@@ -1,5 +1,6 @@
 import { explainMerged, type ExplainedValue, type Explanation, type OptionSource } from "../core/explain.js";
 import type { ResolvedLoadOptions } from "../core/load-options.js";
+import { planInWords } from "../models/convert/check-plan.js";
 import type { LoadedImageModel } from "./image-model.js";
 import type { EncodedImagePrompt } from "./image-prompt.js";
 import type { ImageCall } from "./image-settings.js";
@@ -32,7 +33,9 @@ function explainLoad(model: LoadedImageModel): Record<string, ExplainedValue> {
     properties: { value: loadOptions.properties, source: source("properties") },
     attention: { value: info.attention, source: info.fallbackReason === "" ? source("attention") : "model" },
     weights: {
-      value: isIr ? "as the model's files have them" : (loadOptions.weights ?? "f16"),
+      value: isIr
+        ? "as the model's files have them"
+        : planInWords({ format: loadOptions.weights, groupSize: loadOptions.groupSize }),
       source: isIr ? "model" : source("weights"),
     },
     format: { value: files.format, source: "model" },

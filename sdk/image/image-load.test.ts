@@ -56,6 +56,34 @@ describe("loading", () => {
     expect(seen.at(-1)).toEqual({ stage: "ready", fraction: 1 });
   });
 
+  it("tells how the weights of a checkpoint are stored", async () => {
+    for (const [options, told] of [
+      [{}, { value: "f16", source: "default" }],
+      [{ weights: "int4" }, { value: "int4 in groups of 64", source: "call" }],
+      [
+        { weights: "int4", groupSize: -1 },
+        { value: "int4, a scale a row", source: "call" },
+      ],
+    ] as const) {
+      const { image } = await loadFakeImages(undefined, options, { model: janusFixture("tiny") });
+      expect(image.info.format).toBe("safetensors");
+      expect(image.explain().load["weights"]).toEqual(told);
+      await image.dispose();
+    }
+  });
+
+  it("a listener's exception ends the conversion of a checkpoint", async () => {
+    const reason = new Error("enough");
+    let reports = 0;
+    const onProgress = ({ stage }: LoadProgress): void => {
+      if (stage !== "convert") return;
+      reports++;
+      throw reason;
+    };
+    await expect(loadFakeImages(undefined, { onProgress }, { model: janusFixture("tiny") })).rejects.toBe(reason);
+    expect(reports).toBe(1);
+  });
+
   it("a signal ends it, and nothing stays open", async () => {
     const native = new FakeNative();
     setNativeForTesting(native);

@@ -36,7 +36,7 @@ export async function loadImageModel(model: unknown, options: ImageLoadOptions):
   throwIfAborted(signal);
   modelPath(model);
   const { weights, groupSize, ...common } = options;
-  const resolved: ResolvedImageLoadOptions = { ...resolveLoadOptions(common), weights };
+  const resolved: ResolvedImageLoadOptions = { ...resolveLoadOptions(common), weights, groupSize };
   const progress = new LoadProgressReporter(options.onProgress);
   const native = await nativeForDevice(resolved.device, signal);
 
@@ -47,7 +47,7 @@ export async function loadImageModel(model: unknown, options: ImageLoadOptions):
     groupSize,
     cacheFolder: cache.folder,
     signal,
-    onProgress: (fraction) => progress.report("convert", fraction),
+    onProgress: progress.reportConversion,
   });
   checkFamily(source);
   const facts = janusFacts(source);

@@ -9,6 +9,7 @@ import type { Tokenizer } from "../text/tokenizer.js";
 /** Load options with every default filled in. */
 export type ResolvedImageLoadOptions = Omit<ResolvedLoadOptions, "weights"> & {
   weights: "f16" | "int8" | "int4" | undefined;
+  groupSize: number | undefined;
 };
 
 /** Ids of the tokens that prompts of pictures are built with. */

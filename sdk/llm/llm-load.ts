@@ -8,7 +8,7 @@ import type { NativeGenerator, NativeGeneratorOptions } from "../core/native-typ
 import { LoadProgressReporter } from "../core/progress.js";
 import type { TextModel } from "../generation/text-model.js";
 import { resolveCache } from "../models/cache.js";
-import { DEFAULT_GROUP_SIZE } from "../models/convert/weights.js";
+import { planInWords } from "../models/convert/check-plan.js";
 import { readModelFacts, type ModelFacts } from "../models/model-folder.js";
 import { modelPath } from "../models/model-path.js";
 import { resolveModel, type ModelSource } from "../models/resolve.js";
@@ -35,11 +35,7 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
   const source = await resolveModel(model, {
     ...(weights !== undefined && weights !== "file" && { weights }),
     ...{ groupSize, cacheFolder: cache.folder, signal },
-    onProgress: (fraction) => {
-      progress.report("convert", fraction);
-      // A conversion may take minutes; whoever wants to end it by an exception does not wait for them.
-      progress.assertListenerSound();
-    },
+    onProgress: progress.reportConversion,
   });
   const facts = await readModelFacts(source);
   const given = (source.kind === "ir" ? source.checkpoint : undefined) ?? source.path;
@@ -89,13 +85,9 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
 }
 
 /** For `explain()`: a checkpoint has no form of its own to keep. */
-function storedWeights(
-  { kind, ...source }: ModelSource,
-  { weights = "file", groupSize = DEFAULT_GROUP_SIZE }: LLMLoadOptions,
-): string {
+function storedWeights({ kind, ...source }: ModelSource, { weights = "file", groupSize }: LLMLoadOptions): string {
   if (kind === "gguf" || !("checkpoint" in source)) return weights;
-  if (weights === "int4") return groupSize === -1 ? "int4, a scale a row" : `int4 in groups of ${groupSize}`;
-  return weights === "file" ? "f16" : weights;
+  return planInWords({ format: weights === "file" ? undefined : weights, groupSize });
 }
 
 async function readTextParts(

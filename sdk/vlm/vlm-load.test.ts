@@ -87,6 +87,17 @@ describe("VLMPipeline.load", () => {
     expect(native.loads[0]).not.toHaveProperty("generatedEmbeddings");
   });
 
+  it("tells how the weights of a checkpoint are stored", async () => {
+    for (const [options, told] of [
+      [{ weights: "int8" }, "int8"],
+      [{ weights: "int4", groupSize: 32 }, "int4 in groups of 32"],
+    ] as const) {
+      const { vlm } = await load(undefined, options, {}, janusFixture("tiny"));
+      expect(vlm.explain().load["weights"]).toEqual({ value: told, source: "call" });
+      await vlm.dispose();
+    }
+  });
+
   it("puts the encoder on a device of its own, without properties meant for the other", async () => {
     const { native, vlm } = await load(
       undefined,

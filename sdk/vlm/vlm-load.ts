@@ -10,6 +10,7 @@ import type { TextModel } from "../generation/text-model.js";
 import { readImage } from "../media/image.js";
 import { RgbImage } from "../media/rgb-image.js";
 import { resolveCache } from "../models/cache.js";
+import { planInWords } from "../models/convert/check-plan.js";
 import { modelPath } from "../models/model-path.js";
 import { resolveVisionModel, type VisionModelSource } from "../models/vision-model.js";
 import { ChatTemplate } from "../text/chat-template.js";
@@ -57,7 +58,7 @@ export async function loadVisionModel(model: unknown, options: VLMLoadOptions): 
     cacheFolder: cache.folder,
     needs: [GRAPHS.decoder, GRAPHS.embeddings],
     signal,
-    onProgress: (fraction) => progress.report("convert", fraction),
+    onProgress: progress.reportConversion,
   });
   const family = familyOf(source);
   for (const name of [...family.graphs, ...(family.needs ?? [])]) source.graph(name);
@@ -107,7 +108,10 @@ export async function loadVisionModel(model: unknown, options: VLMLoadOptions): 
         template,
         generator,
         events: eventsOf(native),
-        loadOptions: { ...resolved, weights: weights ?? (source.format === "safetensors" ? "f16" : "file") },
+        loadOptions: {
+          ...resolved,
+          weights: source.format === "safetensors" ? planInWords({ format: weights, groupSize }) : "file",
+        },
         givenLoadOptions: given,
         cacheFolder: cache.folder,
         stopTokenIds: [...new Set([...source.eosTokenIds, ...tokenizer.stopIds, ...stopTokens])],

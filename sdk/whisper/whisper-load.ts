@@ -30,7 +30,7 @@ export async function loadWhisper(model: unknown, options: WhisperLoadOptions): 
     weights,
     cacheFolder: cache.folder,
     signal,
-    onProgress: (fraction) => progress.report("convert", fraction),
+    onProgress: progress.reportConversion,
   });
   progress.report("files", 1, source.path);
   throwIfAborted(signal);

@@ -1,6 +1,6 @@
 import { OptionError } from "../../core/errors.js";
 import type { Architecture } from "./architecture.js";
-import type { WeightPlan } from "./weights.js";
+import { DEFAULT_GROUP_SIZE, type WeightFormat, type WeightPlan } from "./weights.js";
 
 /** A group size that can be asked for: those that runtimes have kernels for; -1 = a whole row. */
 export type GroupSize = 32 | 64 | 128 | -1;
@@ -29,4 +29,11 @@ export function checkPlan({ format, groupSize }: WeightPlan, { name, formats }: 
   if (GROUP_SIZES.some((size) => size === groupSize)) return;
   const expected = "32, 64, 128, or -1 for one scale a row";
   throw new OptionError(`groupSize must be ${expected}, received ${groupSize}.`, { ...fields, expected });
+}
+
+/** For `explain()`: `f16`, `int8`, `int4 in groups of 64`. */
+export function planInWords(plan: { format?: WeightFormat | undefined; groupSize?: number | undefined }): string {
+  const { format = "f16", groupSize = DEFAULT_GROUP_SIZE } = plan;
+  if (format !== "int4") return format;
+  return groupSize === -1 ? "int4, a scale a row" : `int4 in groups of ${groupSize}`;
 }
