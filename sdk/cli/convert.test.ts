@@ -15,10 +15,16 @@ let root: string;
 beforeEach(async () => void (root = await mkdtemp(join(tmpdir(), "pergola-convert-"))));
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-/** Runs the command; gives what it prints and what would be reported. */
-async function run(
-  ...args: string[]
-): Promise<{ printed: string; report: ReturnType<typeof describeError> | undefined }> {
+interface Ran {
+  printed: string;
+  /** What it wrote to stderr itself. */
+  said: string;
+  /** What would be reported. */
+  report: ReturnType<typeof describeError> | undefined;
+}
+
+/** Runs the command. */
+async function run(...args: string[]): Promise<Ran> {
   const terminal = collectingTerminal();
   const report = await createProgram(terminal)
     .parseAsync(["convert", ...args], { from: "user" })
@@ -26,7 +32,7 @@ async function run(
       () => undefined,
       (error: unknown) => describeError(error, false),
     );
-  return { printed: terminal.printed(), report };
+  return { printed: terminal.printed(), said: terminal.reported(), report };
 }
 
 it("converts and says what it made", async () => {
@@ -60,10 +66,24 @@ it("reports problems with their exit codes", async () => {
   await run(HF, "--out", out);
   expect((await run(HF, "--out", out)).report).toMatchObject({
     exitCode: 2,
-    text: expect.stringMatching(/overwrite/) as string,
+    text: expect.stringMatching(/^error: --out must be a new or empty folder, .*--overwrite/) as string,
   });
   expect((await run(HF, "--out", out, "--overwrite")).report).toBeUndefined();
   expect((await run(join(root, "none"), "--out", join(root, "b"))).report).toMatchObject({ exitCode: 1 });
   expect((await run(HF)).report).toMatchObject({ exitCode: 2 });
   expect((await run(HF, "--out", join(root, "c"), "--weights", "int3")).report).toMatchObject({ exitCode: 2 });
+});
+
+it("is ended by Ctrl-C, and says that the same command goes on", async () => {
+  const out = join(root, "out");
+  const before = process.listenerCount("SIGINT");
+  const ended = run(HF, "--out", out);
+  while (process.listenerCount("SIGINT") === before) await new Promise((resolve) => setImmediate(resolve));
+  process.emit("SIGINT");
+  const { printed, said, report } = await ended;
+  expect(report).toEqual({ text: undefined, exitCode: 130 });
+  expect(printed).toBe("");
+  expect(said).toBe("Interrupted. The same command goes on where this one was.\n");
+  expect(await readdir(root)).not.toContain("out");
+  expect((await run(HF, "--out", out)).report).toBeUndefined();
 });

@@ -61,6 +61,10 @@ async function run(checkpoint: string, flags: ConvertFlags, { output, errors }: 
           : ` (groups of ${result.groupSize})`;
     const text = `${result.path}: ${result.architecture}, ${result.weights} weights${groups}, ${formatBytes(result.bytes)}`;
     output.write(`${flags.json ? JSON.stringify(result, null, 2) : text}\n`);
+  } catch (error) {
+    activity.end();
+    if (error instanceof Interrupted) errors.write("Interrupted. The same command goes on where this one was.\n");
+    throw error;
   } finally {
     activity.end();
   }

@@ -35,6 +35,7 @@ const FLAGS = new Map([
   ["guidance", "--guidance"],
   ["previewEvery", "--previews"],
   ["groupSize", "--group-size"],
+  ["out", "--out"],
   ["visionDevice", "--vision-device"],
 ]);
 

@@ -26,7 +26,10 @@ export interface ConvertOptions {
   overwrite?: boolean | undefined;
   /** Told the share of the weights that is written, from 0 to 1. */
   onProgress?: ((fraction: number) => void) | undefined;
-  /** Ends the conversion; it rejects with the signal's reason and leaves no folder behind. */
+  /**
+   * Ends the conversion; it rejects with the signal's reason, and `out` does not appear. The same call later goes on where this
+   * one was; what it had made lies beside `out` until then, for a day at least.
+   */
   signal?: AbortSignal | undefined;
 }
 
@@ -112,7 +115,7 @@ async function checkOut(path: string, overwrite: boolean): Promise<void> {
   const earlier = names?.includes(MANIFEST) === true;
   if (earlier && overwrite) return;
   const remedy = earlier
-    ? "It holds an earlier conversion; with the option overwrite it is replaced"
+    ? "It holds an earlier conversion, which the option overwrite (--overwrite) replaces"
     : names
       ? "It is not empty, and what is in it was not made by a conversion"
       : "It is a file";
