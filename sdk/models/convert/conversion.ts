@@ -13,7 +13,7 @@ import type { TensorSource } from "./tensor-source.js";
 import { DEFAULT_GROUP_SIZE, type WeightFormat, type WeightPlan } from "./weights.js";
 
 /** Goes up whenever the same checkpoint makes other files: conversions in the cache are made anew then. */
-export const CONVERTER_VERSION = 2;
+export const CONVERTER_VERSION = 3;
 
 /** Written last into a folder: lists what belongs to it. */
 export const MANIFEST = "pergola-conversion.json";

@@ -111,6 +111,6 @@ function errorOf(values: Float32Array, { packed, scales }: { packed: Uint8Array;
   return values.reduce((sum, value, index) => {
     const half = index % 2 === 0 ? packed[index >> 1]! & 15 : packed[index >> 1]! >> 4;
     const whole = half > 7 ? half - 16 : half;
-    return sum + (value - whole * scales[Math.floor(index / group)]!) ** 2;
+    return sum + value ** 2 * (value - whole * scales[Math.floor(index / group)]!) ** 2;
   }, 0);
 }

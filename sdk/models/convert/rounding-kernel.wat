@@ -198,16 +198,21 @@
                 (local.set $r
                   (f32x4.pmax (v128.const f32x4 -8 -8 -8 -8)
                   (f32x4.pmin (v128.const f32x4 7 7 7 7) (f32x4.nearest (f32x4.mul (local.get $w) (local.get $inverse))))))
-                (local.set $products (f32x4.add (local.get $products) (f32x4.mul (local.get $v) (local.get $q))))
+                ;; With x² as weights: Σx²·xq and Σx²·q².
+                (local.set $q (f32x4.mul (local.get $v) (local.get $q)))
+                (local.set $r (f32x4.mul (local.get $w) (local.get $r)))
+                (local.set $products (f32x4.add (local.get $products)
+                  (f32x4.mul (f32x4.mul (local.get $v) (local.get $v)) (local.get $q))))
                 (local.set $squares (f32x4.add (local.get $squares) (f32x4.mul (local.get $q) (local.get $q))))
-                (local.set $products2 (f32x4.add (local.get $products2) (f32x4.mul (local.get $w) (local.get $r))))
+                (local.set $products2 (f32x4.add (local.get $products2)
+                  (f32x4.mul (f32x4.mul (local.get $w) (local.get $w)) (local.get $r))))
                 (local.set $squares2 (f32x4.add (local.get $squares2) (f32x4.mul (local.get $r) (local.get $r))))
                 (local.set $at (i32.add (local.get $at) (i32.const 32)))
                 (br_if $measure (i32.lt_u (local.get $at) (local.get $end))))
               (local.set $product (call $sum (f32x4.add (local.get $products) (local.get $products2))))
               (local.set $square (call $sum (f32x4.add (local.get $squares) (local.get $squares2))))
-              ;; What the best scale takes off the sum of squares.
-              (local.set $reduction (f32.div (f32.mul (local.get $product) (local.get $product)) (local.get $square)))
+              ;; What the best scale takes off the sum of squares. (In this order, because squares of small values are too small.)
+              (local.set $reduction (f32.mul (f32.div (local.get $product) (local.get $square)) (local.get $product)))
               (if (f32.gt (local.get $reduction) (local.get $best))
                 (then
                   (local.set $best (local.get $reduction))

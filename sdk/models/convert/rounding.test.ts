@@ -12,12 +12,12 @@ function unpacked(packed: Uint8Array): number[] {
   return [...packed].flatMap((byte) => [signed(byte & 15), signed(byte >> 4)]);
 }
 
-/** √(Σ(x - sq)² / Σx²). */
+/** √(Σx²(x - sq)² / Σx⁴). */
 function relativeError(values: Float32Array, whole: number[], scales: Float32Array, group: number): number {
   let [errors, squares] = [0, 0];
   values.forEach((value, index) => {
-    errors += (value - whole[index]! * scales[Math.floor(index / group)]!) ** 2;
-    squares += value ** 2;
+    errors += value ** 2 * (value - whole[index]! * scales[Math.floor(index / group)]!) ** 2;
+    squares += value ** 4;
   });
   return Math.sqrt(errors / squares);
 }

@@ -25,11 +25,10 @@ export interface RoundedGroups {
 }
 
 /**
- * Where the largest magnitude of a group is tried to lie on the scale of -8 to 7: beyond 8 it is cut, so that the many small
- * values come out finer. These five are within 1 % of what a fine search finds, for bell-shaped weights and for such with
- * heavy tails.
+ * Where the largest magnitude of a group is tried to lie on the scale of -8 to 7: beyond 8 it is cut a little, so that the
+ * many small values come out finer.
  */
-export const STEPS: readonly number[] = [7.5, 8, 8.5, 9, 10];
+export const STEPS: readonly number[] = [7.5, 8, 8.5];
 
 /**
  * Rounds rows to int8, symmetric: each row has one scale, the largest magnitude is ±127, zero stays zero. A value is off by
@@ -57,8 +56,12 @@ export function roundRows(values: Float32Array, rowLength: number): RoundedRows 
 
 /**
  * Rounds groups to int4, symmetric: values are a scale times -8 to 7. The scale, which may be negative, is chosen to make the
- * sum of the squared errors of the group small: several are tried ({@link STEPS}), and for the whole numbers that each gives the
- * best scale is computed (Σxq / Σq²).
+ * squared errors of the group small: several are tried ({@link STEPS}), and for the whole numbers that each gives the best scale
+ * is computed (Σwxq / Σwq²).
+ *
+ * Errors are weighted with the square of the value (w = x²). With equal weights the errors are smaller on average, but large
+ * values are cut, on which a model depends most: SmolLM2-135M then moves further from what it says (0.41 instead of 0.33 by
+ * Kullback-Leibler divergence, 900 tokens) than with a scale simply taken from the largest value (0.33).
  *
  * @param group - values in a group; even, and `values` holds whole groups
  */
@@ -78,12 +81,13 @@ export function roundGroups(values: Float32Array, group: number): RoundedGroups 
       const inverse = Math.fround(-step / extreme);
       let [products, squares] = [0, 0];
       for (let index = start; index < end; index++) {
-        const whole = nearest4(values[index]! * inverse);
-        products += values[index]! * whole;
-        squares += whole * whole;
+        const value = values[index]!;
+        const product = value * nearest4(value * inverse);
+        products += value * value * product;
+        squares += product * product;
       }
       // What the best scale takes off the sum of squares.
-      const reduction = (products * products) / squares;
+      const reduction = (products / squares) * products;
       if (reduction > best) {
         [best, bestInverse] = [reduction, inverse];
         scales[at] = products / squares;
