@@ -24,7 +24,7 @@ export interface ImageOptions {
   seed?: number | undefined;
   /**
    * Scale of classifier-free guidance, 0 to 100: how much more than without a prompt the picture follows it. 1 turns guidance off,
-   * which halves the work; 0 ignores the prompt. Defaults to `guidance_scale` of the model's `generation_config.json`, else 5.
+   * which halves the work; 0 ignores all of the prompt but its length. Defaults to `guidance_scale` of the model's `generation_config.json`, else 5.
    */
   guidance?: number | undefined;
   /** 0 to 2. 0 is greedy: always the likeliest token, the same picture for every seed. Defaults to 1. */

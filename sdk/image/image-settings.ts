@@ -64,7 +64,7 @@ export function planImageCall(
     if (idle.length > 0) notes.push(`${idle.join(", ")}: no effect, the likeliest token is taken (temperature 0).`);
     if (values.n > 1) notes.push("n: at temperature 0 all pictures are the same.");
   }
-  if (values.guidance === 0) notes.push("guidance 0: the pictures do not depend on the prompt.");
+  if (values.guidance === 0) notes.push("guidance 0: of the prompt only the length has an effect.");
   return { values, sources, notes };
 }
 

@@ -80,10 +80,13 @@ function misfit({ placeholder }: OpenedFamily, found: number, pictures: number):
   const cause =
     found > pictures
       ? `A text holds ${placeholder}, and control tokens are read as such (allowControlTokens, or a raw prompt): take it out.`
-      : "The chat template leaves pictures out, or prints other placeholders.";
-  return new OptionError(`The prompt has ${found} placeholders of pictures and ${pictures} pictures. ${cause}`, {
-    path: "prompt",
-    expected: "one placeholder for each picture",
-    received: found,
-  });
+      : `A raw prompt needs ${placeholder} for each picture; in another one the chat template leaves pictures out, or prints other placeholders.`;
+  return new OptionError(
+    `The prompt has ${found} placeholders for ${pictures} ${pictures === 1 ? "picture" : "pictures"}. ${cause}`,
+    {
+      path: "prompt",
+      expected: "one placeholder for each picture",
+      received: found,
+    },
+  );
 }

@@ -206,7 +206,7 @@ describe("texts", () => {
     expect(failure).toBeInstanceOf(OptionError);
     expect(failure).toMatchObject({
       path: "prompt",
-      message: expect.stringContaining("2 placeholders of pictures and 1 pictures"),
+      message: expect.stringContaining("2 placeholders for 1 picture."),
     });
     expect((failure as Error).message).toContain("allowControlTokens");
   });
