@@ -1,10 +1,9 @@
-import { readdir, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { readdir, } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { ModelError, UnsupportedError } from "../core/errors.js";
-import { problemOf, startsWith } from "./file-check.js";
+import { startsWith } from "./file-check.js";
 import { readJsonObject } from "./json-file.js";
-import { missingModel } from "./missing-model.js";
-import { modelPath } from "./model-path.js";
+import { pointedFolder } from "./pointed-folder.js";
 
 /** What kind of vision model a folder holds: graphs, or a checkpoint to convert (Janus only). */
 export interface VisionFolder {
@@ -34,18 +33,14 @@ const GRAPH = /^openvino_(language|text_embeddings|lm_head|vision_embeddings\w*|
  * @throws UnsupportedError for hub ids and for checkpoints that cannot be converted
  */
 export async function findVisionFolder(model: unknown): Promise<VisionFolder> {
-  const path = modelPath(model);
-  const found = await stat(path).catch(() => undefined);
-  if (!found) throw await missingModel(String(model), path, WANTED);
-  if (found.isDirectory()) return kindOf(path);
-  if (!found.isFile()) throw new ModelError(`${path} is neither a file nor a folder.`, { file: path });
-  const problem = await problemOf(path);
-  if (problem !== undefined) throw new ModelError(`The model file ${path} is ${problem}.`, { file: path });
+  return kindOf(await pointedFolder(model, WANTED, refuseFile));
+}
+
+async function refuseFile(path: string): Promise<void> {
   if (await startsWith(path, "GGUF")) throw new ModelError(`${path} is a GGUF model, not ${WANTED}.`, { file: path });
   if (!/\.(xml|bin|safetensors|json)$/i.test(basename(path))) {
     throw new ModelError(`${path} is no model this SDK can load: pass the folder of ${WANTED}.`, { file: path });
   }
-  return kindOf(dirname(path));
 }
 
 async function kindOf(folder: string): Promise<VisionFolder> {

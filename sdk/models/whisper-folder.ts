@@ -1,10 +1,9 @@
-import { readdir, readFile, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { readdir, readFile, } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { ModelError, UnsupportedError } from "../core/errors.js";
 import { problemOf, startsWith } from "./file-check.js";
 import { readJsonObject } from "./json-file.js";
-import { missingModel } from "./missing-model.js";
-import { modelPath } from "./model-path.js";
+import { pointedFolder } from "./pointed-folder.js";
 
 /** What kind of Whisper model a folder holds. */
 export interface WhisperFolder {
@@ -32,15 +31,7 @@ const OTHER_KINDS: [pattern: RegExp, kind: string][] = [
  * @throws UnsupportedError for hub ids and for formats of Whisper that cannot be read
  */
 export async function findWhisperFolder(model: unknown): Promise<WhisperFolder> {
-  const path = modelPath(model);
-  const found = await stat(path).catch(() => undefined);
-  if (!found) throw await missingModel(String(model), path, WANTED);
-  if (found.isDirectory()) return kindOf(path);
-  if (!found.isFile()) throw new ModelError(`${path} is neither a file nor a folder.`, { file: path });
-  const problem = await problemOf(path);
-  if (problem !== undefined) throw new ModelError(`The model file ${path} is ${problem}.`, { file: path });
-  await refuseFile(path);
-  return kindOf(dirname(path));
+  return kindOf(await pointedFolder(model, WANTED, refuseFile));
 }
 
 async function refuseFile(path: string): Promise<void> {

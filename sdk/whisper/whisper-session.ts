@@ -1,27 +1,12 @@
-import type { CallSite } from "../core/call-site.js";
-import { Lifecycle } from "../core/lifecycle.js";
-import type { PipelineStream, StreamControl } from "../core/stream.js";
-import { startTracked } from "../core/tracked-stream.js";
+import { ModelSession } from "../core/model-session.js";
 import type { LoadedWhisper } from "./whisper-model.js";
 
-/** A loaded model with its life: the one place where calls start. */
-export class WhisperSession {
-  readonly model: LoadedWhisper;
-  readonly lifecycle: Lifecycle;
-
+/** Where calls of a `WhisperPipeline` start. */
+export class WhisperSession extends ModelSession<LoadedWhisper> {
   constructor(model: LoadedWhisper) {
-    this.model = model;
-    this.lifecycle = new Lifecycle("WhisperPipeline", async () => {
+    super("WhisperPipeline", model, async () => {
       await model.transcriber.close();
       await model.tokenizer.dispose();
     });
-  }
-
-  start<Chunk, Result>(
-    work: (control: StreamControl<Chunk>) => Promise<Result>,
-    callSite: CallSite,
-    signal: AbortSignal | undefined,
-  ): PipelineStream<Chunk, Result> {
-    return startTracked(this.lifecycle, callSite, work, { signal });
   }
 }

@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ModelError, UnsupportedError } from "../../core/errors.js";
-import { problemOf } from "../file-check.js";
 import { readJsonObject } from "../json-file.js";
+import { requireFiles } from "./checkpoint-files.js";
 import { bytesOf, elementCount, type ElementType } from "./element-type.js";
 import { SourceFile } from "./source-file.js";
 import { rowsOf, type TensorInfo, type TensorSource } from "./tensor-source.js";
@@ -88,7 +88,7 @@ export async function findSafetensors(folder: string): Promise<{ paths: string[]
   const index = await readJsonObject(join(folder, INDEX));
   const whole = join(folder, "model.safetensors");
   if (index === undefined || (await stat(whole).catch(() => undefined))) {
-    await requireFiles(folder, ["model.safetensors"]);
+    await requireFiles(folder, ["model.safetensors"], "Fetch the missing files");
     return { paths: [whole] };
   }
   const weightMap = index["weight_map"];
@@ -106,21 +106,8 @@ export async function findSafetensors(folder: string): Promise<{ paths: string[]
     map.set(tensor, file);
   }
   const names = [...new Set(map.values())].sort();
-  await requireFiles(folder, names);
+  await requireFiles(folder, names, "Fetch the missing files");
   return { paths: names.map((name) => join(folder, name)), map };
-}
-
-async function requireFiles(folder: string, names: string[]): Promise<void> {
-  const problems: string[] = [];
-  let first = "";
-  for (const name of names) {
-    const problem = await problemOf(join(folder, name));
-    if (!problem) continue;
-    problems.push(`${name} (${problem})`);
-    first ||= join(folder, name);
-  }
-  if (problems.length === 0) return;
-  throw new ModelError(`The checkpoint ${folder} is not complete: ${problems.join(", ")}. Fetch the missing files.`, { file: first });
 }
 
 async function readHeader(source: SourceFile): Promise<Placed[]> {
