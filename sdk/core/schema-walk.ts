@@ -37,18 +37,27 @@ export function describeExpected(issue: z.core.$ZodIssue, schema: z.ZodType | un
   if (described !== undefined) return described;
   switch (issue.code) {
     case "invalid_type":
-      return withArticle(issue.expected === "int" ? "whole number" : issue.expected);
+      return withArticle(TYPE_NAMES[issue.expected] ?? issue.expected);
     case "invalid_value":
-      return `one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
+      return oneOf(issue.values);
     case "too_small":
       return bound(issue.origin, issue.inclusive === false ? ">" : "at least", issue.minimum);
     case "too_big":
       return bound(issue.origin, issue.inclusive === false ? "<" : "at most", issue.maximum);
     case "invalid_union":
+      // Of a union whose branches a field tells apart, where the field names none.
+      if ("options" in issue && Array.isArray(issue.options)) return oneOf(issue.options);
       return unionExpected(issue.errors);
     default:
       return `valid (${issue.message})`;
   }
+}
+
+/** zod's words that are not everybody's. */
+const TYPE_NAMES: Record<string, string | undefined> = { int: "whole number", nonoptional: "value", record: "object" };
+
+function oneOf(values: readonly unknown[]): string {
+  return `one of ${values.map((value) => JSON.stringify(value)).join(", ")}`;
 }
 
 function bound(origin: string, relation: string, limit: number | bigint): string {

@@ -48,6 +48,8 @@ describe("unknown names", () => {
     const elsewhere = errorOf(generation, { num_ctx: 5 });
     expect(elsewhere.suggestion).toBeUndefined();
     expect(elsewhere.message).toContain('"kvCache.tokens", which belongs to another call');
+    const other = errorOf(z.strictObject({ n: z.number().optional() }), { maxNewTokens: 5 });
+    expect(other.message).toBe('Unknown option "maxNewTokens". It belongs to another call. Known: n.');
     expect(errorOf(generation, { zzzzzzzzzz: 1 }).message).toContain("Known: maxNewTokens, ");
   });
 });
@@ -98,6 +100,30 @@ describe("wrong values", () => {
       'attention must be one of "auto", "paged", "stateful", received "flash".',
     );
     expect(errorOf(load, { cache: 5 }).message).toBe("cache must be true, false or the path of a folder, received 5.");
+  });
+
+  it("tells the kinds of a union that a field tells apart, and plain words for zod's own", () => {
+    const part = z.discriminatedUnion("type", [
+      z.strictObject({ type: z.literal("text"), text: z.string() }),
+      z.strictObject({ type: z.literal("image"), image: z.unknown() }),
+    ]);
+    expect(errorOf(z.array(part), [{ type: "video" }], "content").message).toBe(
+      'content[0].type must be one of "text", "image", received "video".',
+    );
+    expect(errorOf(z.array(part), [{ type: "image" }], "content").message).toBe(
+      "content[0].image must be a value, received undefined.",
+    );
+    expect(errorOf(load, { properties: 5 }).message).toBe("properties must be an object, received 5.");
+  });
+
+  it("advises to leave out null only where that can be done", () => {
+    const schema = z.strictObject({ needed: z.string(), list: z.array(z.string()).optional() });
+    const advice = "Leave it out";
+    expect(errorOf(schema, { needed: "a", list: null }).message).toContain(advice);
+    expect(errorOf(schema, null).message).toContain(advice);
+    expect(errorOf(schema, { needed: null }).message).not.toContain(advice);
+    expect(errorOf(schema, { needed: "a", list: [null] }).message).not.toContain(advice);
+    expect(errorOf(z.number(), null, "index").message).not.toContain(advice);
   });
 
   it("refuses options that are no object", () => {

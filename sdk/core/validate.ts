@@ -43,7 +43,8 @@ export function toOptionError(error: z.ZodError, path: string, received: unknown
     );
   }
   const expected = describeExpected(issue, schema ? schemaAt(schema, at) : undefined);
-  const remedy = value === null ? " Leave it out (or pass undefined) to keep the default." : "";
+  const remedy =
+    value === null && mayBeLeftOut(schema, path, at) ? " Leave it out (or pass undefined) to keep the default." : "";
   const subject = optionPath === "" ? "The options" : optionPath;
   return new OptionError(`${subject} must be ${expected}, received ${showValue(value)}.${remedy}`, {
     path: optionPath,
@@ -88,7 +89,8 @@ function unknownOption(key: string, parent: string, known: string[], received: u
   const suggestion = suggestName(key, known);
   const elsewhere = OPTION_ALIASES.get(plain(key));
   let advice = known.length > 0 ? ` Known: ${known.join(", ")}.` : "";
-  if (suggestion !== undefined) advice = ` Did you mean "${joinPath(parent, [suggestion])}"?`;
+  if (elsewhere === key) advice = ` It belongs to another call.${advice}`;
+  else if (suggestion !== undefined) advice = ` Did you mean "${joinPath(parent, [suggestion])}"?`;
   else if (elsewhere !== undefined) advice = ` The SDK's name for it is "${elsewhere}", which belongs to another call.`;
   return new OptionError(`Unknown option "${path}".${advice}`, {
     path,
@@ -97,6 +99,13 @@ function unknownOption(key: string, parent: string, known: string[], received: u
     suggestion,
     cause,
   });
+}
+
+/** Fields that are optional may be left out, and so may a call's options as a whole. */
+function mayBeLeftOut(schema: z.ZodType | undefined, path: string, at: readonly PropertyKey[]): boolean {
+  if (path === "" && at.length === 0) return true;
+  const field = schema && schemaAt(schema, at);
+  return field === undefined || field.safeParse(undefined).success;
 }
 
 /** Follows a union into the branch that the value came nearest to. */
