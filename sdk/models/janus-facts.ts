@@ -50,6 +50,8 @@ export interface JanusFacts {
 }
 
 const DEFAULT_GUIDANCE = 5;
+/** As far as the option goes. */
+const MOST_GUIDANCE = 100;
 
 /**
  * Reads the facts of a Janus model from its configuration files, which come in two layouts: transformers'
@@ -71,7 +73,7 @@ export function janusFacts(source: VisionModelSource): JanusFacts {
   return {
     ...sizes,
     gridSize,
-    guidanceScale: typeof guidance === "number" && Number.isFinite(guidance) && guidance >= 1 ? guidance : DEFAULT_GUIDANCE,
+    guidanceScale: typeof guidance === "number" && guidance >= 1 && guidance <= MOST_GUIDANCE ? guidance : DEFAULT_GUIDANCE,
     tokens: tokensOf(processorConfig),
     // The original program has no such flag and always begins so.
     useDefaultSystemPrompt: typeof systemPromptFlag === "boolean" ? systemPromptFlag : original,

@@ -3,6 +3,9 @@ import { ModelError } from "../core/errors.js";
 /** The content of a configuration file, or a part of it. */
 export type Json = Record<string, unknown>;
 
+/** Sizes of real models are far below; without a limit, absurd ones would exhaust the memory. */
+const LIMIT = 2 ** 24;
+
 /** A part of a configuration; empty where there is none. */
 export function section(config: Json, name: string): Json {
   const value = config[name];
@@ -19,6 +22,7 @@ export function section(config: Json, name: string): Json {
 export function positiveInteger(config: Json, name: string, file: string, fallback?: number): number {
   const given = config[name.slice(name.lastIndexOf(".") + 1)];
   const value = given ?? fallback;
-  if (typeof value === "number" && Number.isSafeInteger(value) && value > 0 && value < 2 ** 24) return value;
-  throw new ModelError(`${file}: "${name}" must be a positive whole number, found ${JSON.stringify(given)}.`, { file });
+  if (typeof value === "number" && Number.isSafeInteger(value) && value > 0 && value < LIMIT) return value;
+  const range = typeof given === "number" && given >= LIMIT ? ` below ${LIMIT}` : "";
+  throw new ModelError(`${file}: "${name}" must be a positive whole number${range}, found ${JSON.stringify(given)}.`, { file });
 }

@@ -192,6 +192,7 @@ describe("what cannot be loaded is told by name, and nothing stays open", () => 
 
   it.each([
     ["preprocessor_config.json", { image_mean: [0.5] }, "image_mean"],
+    ["preprocessor_config.json", { image_std: [0.5, 0, 0.5] }, "image_std must be three numbers above 0"],
     ["preprocessor_config.json", { crop_size: "big" }, "crop_size"],
     ["preprocessor_config.json", { do_center_crop: "yes" }, "do_center_crop"],
     ["config.json", { image_token_index: 9_999 }, "image token"],

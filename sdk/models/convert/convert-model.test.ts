@@ -57,6 +57,15 @@ describe("a conversion", () => {
     expect(bytes).toBeGreaterThan(0);
   });
 
+  it("needs a config.json", async () => {
+    const checkpoint = join(root, "checkpoint");
+    await cp(HF, checkpoint, { recursive: true });
+    await rm(join(checkpoint, "config.json"));
+    const conversion = convertModel(checkpoint, out);
+    await expect(conversion).rejects.toThrow(ModelError);
+    await expect(conversion).rejects.toThrow(/has no config\.json that tells what it is/);
+  });
+
   it("can be abandoned, and leaves nothing", async () => {
     const controller = new AbortController();
     const reason = new Error("enough");

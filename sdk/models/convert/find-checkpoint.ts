@@ -54,7 +54,10 @@ async function checkpointIn(folder: string): Promise<Checkpoint> {
   }
   if (has(/\.safetensors(\.index\.json)?$/) !== undefined || architecture) {
     if (architecture) return { architecture: architecture.name, format: "safetensors", folder };
-    throw unknownKind(folder, type);
+    if (names.includes("config.json")) throw unknownKind(folder, type);
+    throw new ModelError(`The checkpoint ${folder} has no config.json that tells what it is. Fetch the file from the same repository.`, {
+      file,
+    });
   }
   const pickled = has(/\.(pt|pth|ckpt)$|^pytorch_model.*\.bin$/);
   if (pickled !== undefined) throw pyTorch(join(folder, pickled));

@@ -38,6 +38,13 @@ export class ImageSettings {
     return value as number[];
   }
 
+  /** What the channels are divided by. */
+  deviations(name: string, fallback: readonly number[]): readonly number[] {
+    const values = this.channels(name, fallback);
+    if (!values.every((value) => value > 0)) throw this.#wrong(name, "three numbers above 0", values);
+    return values;
+  }
+
   /** A size: a number, `{ shortest_edge }`, or `{ height, width }`; `undefined` where there is none. */
   size(name: string): { shortestEdge: number } | { height: number; width: number } | undefined {
     const value = this.#values[name];

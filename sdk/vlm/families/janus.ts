@@ -38,7 +38,7 @@ export const janus: VisionFamily = {
         mean.map((value) => Math.trunc(value * 255)),
       ),
       mean,
-      std: settings.channels("image_std", [0.5, 0.5, 0.5]),
+      std: settings.deviations("image_std", [0.5, 0.5, 0.5]),
       rescale: settings.number("rescale_factor", 1 / 255),
     };
     const layout: ImageLayout = { text: () => beginOfImage + imagePlaceholder + endOfImage, runs: [facts.imageTokens] };

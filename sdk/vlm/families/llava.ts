@@ -68,7 +68,7 @@ function readPreparation(settings: ImageSettings): Preparation {
     filter: settings.filter("bicubic"),
     crop: crop && ("shortestEdge" in crop ? { height: crop.shortestEdge, width: crop.shortestEdge } : crop),
     mean: normalize ? rawMean : [0, 0, 0],
-    std: normalize ? settings.channels("image_std", CLIP_STD) : [1, 1, 1],
+    std: normalize ? settings.deviations("image_std", CLIP_STD) : [1, 1, 1],
     rescale: settings.flag("do_rescale", true) ? settings.number("rescale_factor", 1 / 255) : 1,
   };
 }

@@ -1,7 +1,6 @@
 import { ModelError, UnsupportedError } from "../../../core/errors.js";
+import { positiveInteger, type Json } from "../../json-values.js";
 import { readRotary } from "./rotary.js";
-
-type Json = Record<string, unknown>;
 
 /** Sizes and variants of a decoder of the Llama family. */
 export interface LlamaShape {
@@ -131,11 +130,7 @@ export function readLlamaShape(given: Json, file: string): LlamaShape {
   const fail = (problem: string): never => {
     throw new ModelError(`${file}: ${problem}.`, { file });
   };
-  const size = (name: string, fallback?: number): number => {
-    const value = config[name] ?? fallback;
-    if (typeof value === "number" && Number.isSafeInteger(value) && value > 0 && value < 2 ** 31) return value;
-    return fail(`"${name}" must be a positive whole number, found ${JSON.stringify(config[name])}`);
-  };
+  const size = (name: string, fallback?: number): number => positiveInteger(config, name, file, fallback);
   refuseQuantized(config, file);
   const [width, heads, layers] = [size("hidden_size"), size("num_attention_heads"), size("num_hidden_layers")];
   const keyValueHeads = size("num_key_value_heads", heads);

@@ -153,6 +153,7 @@ describe("a configuration", () => {
 
   it.each([
     [{ hidden_size: 0 }, /"hidden_size" must be a positive whole number, found 0/],
+    [{ num_hidden_layers: 1e9 }, /"num_hidden_layers" must be a positive whole number below 16777216, found 1000000000/],
     [{ num_hidden_layers: "3" }, /"num_hidden_layers".*found "3"/],
     [{ num_key_value_heads: 3 }, /num_attention_heads 4 is not a multiple of num_key_value_heads 3/],
     [{ head_dim: 15 }, /heads have 15 values/],
