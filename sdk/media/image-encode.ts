@@ -87,18 +87,34 @@ export async function writeImage(path: string | URL, encode: (target: string) =>
 }
 
 function targetOf(path: unknown): string {
-  if (path instanceof URL && path.protocol === "file:") return fileURLToPath(path);
-  if (typeof path === "string" && path.trim() !== "" && !path.includes("\0")) {
-    if (/^file:/i.test(path)) return fileURLToPath(path);
-    return path.startsWith("~/") ? join(homedir(), path.slice(1)) : resolve(path);
-  }
   const expected = "the path of a file (a string or a file: URL)";
-  const shown = showValue(path instanceof URL ? path.href : path);
-  throw new OptionError(`path must be ${expected}, received ${shown}.`, { path: "path", expected, received: path });
+  const text = path instanceof URL ? path.href : path;
+  const invalid = (advice: string, cause?: unknown): OptionError =>
+    new OptionError(`path must be ${expected}, received ${showValue(text)}.${advice}`, {
+      path: "path",
+      expected,
+      received: path,
+      cause,
+    });
+  if (typeof text !== "string" || text.trim() === "") throw invalid("");
+  let target = text;
+  if (/^file:/i.test(text)) {
+    try {
+      target = fileURLToPath(text);
+    } catch (error) {
+      throw invalid(` ${(error as Error).message}.`, error);
+    }
+  } else if (path instanceof URL) {
+    throw invalid("");
+  }
+  if (target.includes("\0")) throw invalid(" A path cannot hold a NUL character.");
+  return target.startsWith("~/") ? join(homedir(), target.slice(1)) : resolve(target);
 }
 
 function writeFailure(target: string, error: unknown): string {
   switch ((error as NodeJS.ErrnoException).code) {
+    case "ENOTDIR":
+      return `${dirname(target)} is not a folder. Choose another one`;
     case "ENOENT":
       return `there is no folder ${dirname(target)}. Make it first`;
     case "EACCES":

@@ -171,7 +171,16 @@ describe("files", () => {
     expect(error.message).toContain("path must be a file name that ends in .png, .jpg, .jpeg or .webp, received");
   });
 
-  it.each([[""], [undefined], [7], [new URL("http://example.org/a.png")]])("%s is no path", async (path) => {
+  it.each([
+    [""],
+    [undefined],
+    [7],
+    ["a\0.png"],
+    [new URL("http://example.org/a.png")],
+    ["file://host/a.png"],
+    ["file:///a%2Fb.png"],
+    [new URL("file:///a%00.png")],
+  ])("%s is no path", async (path) => {
     const error = await failure(picture().toFile(path as string));
     expect(OptionError.isInstance(error)).toBe(true);
     expect(error.message).toContain("path must be the path of a file");
@@ -181,6 +190,9 @@ describe("files", () => {
     const missing = await failure(picture().toFile(join(folder, "none", "a.png")));
     expect(MediaError.isInstance(missing)).toBe(true);
     expect(missing.message).toContain(`there is no folder ${join(folder, "none")}. Make it first.`);
+    writeFileSync(join(folder, "file"), "");
+    const inFile = await failure(picture().toFile(join(folder, "file", "a.png")));
+    expect(inFile.message).toContain(`${join(folder, "file")} is not a folder. Choose another one.`);
     const taken = join(folder, "taken.png");
     mkdirSync(taken);
     const blocked = await failure(picture().toFile(taken));
