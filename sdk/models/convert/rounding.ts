@@ -59,9 +59,9 @@ export function roundRows(values: Float32Array, rowLength: number): RoundedRows 
  * squared errors of the group small: several are tried ({@link STEPS}), and for the whole numbers that each gives the best scale
  * is computed (Σwxq / Σwq²).
  *
- * Errors are weighted with the square of the value (w = x²). With equal weights the errors are smaller on average, but large
- * values are cut, on which a model depends most: SmolLM2-135M then moves further from what it says (0.41 instead of 0.33 by
- * Kullback-Leibler divergence, 900 tokens) than with a scale simply taken from the largest value (0.33).
+ * Errors are weighted with the square of the value (w = x²). With equal weights they are smaller on average, but large values
+ * are cut, on which a model depends most. How far SmolLM2-135M moves from what it says (Kullback-Leibler divergence, groups of 64,
+ * four texts of 800 tokens): 0.42 with equal weights, 0.34 with the scale simply taken from the largest value, 0.33 like this.
  *
  * @param group - values in a group; even, and `values` holds whole groups
  */
