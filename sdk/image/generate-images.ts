@@ -42,7 +42,11 @@ export async function generateImages(
   control.onEnding((kind) => kind !== "stop" && forgotten.abort());
   const decodeAll = async (grids: readonly (readonly number[])[], signal: AbortSignal): Promise<RgbImage[]> => {
     const images: RgbImage[] = [];
-    for (const tokens of grids) images.push(await decoder.decode(tokens, { signal, callSite }));
+    for (const tokens of grids) {
+      // A picture without a token needs no inference, which would look at the signal.
+      signal.throwIfAborted();
+      images.push(await decoder.decode(tokens, { signal, callSite }));
+    }
     return images;
   };
   const feed = new StepFeed({

@@ -196,6 +196,17 @@ describe("a stream", () => {
     expect(native.graph(DECODER).waitingCount).toBe(0);
   });
 
+  it("cancel() before the first token gives no picture", async () => {
+    const { image, native } = await loadFakeImages();
+    native.generator.hold();
+    for (const begun of [false, true]) {
+      const stream = image.stream(PROMPT, { n: 2 });
+      while (begun && native.generator.runningCount < 2) await new Promise((resolve) => setImmediate(resolve));
+      await stream.cancel();
+      expect(await stream.result).toMatchObject({ images: [], tokens: [[], []], finishReason: "cancelled" });
+    }
+  });
+
   it("an aborted signal rejects with its reason, at every stage", async () => {
     const { image, native } = await loadFakeImages();
     const reason = new Error("enough");
