@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { ContextLengthError, DisposedError, NativeError, OptionError } from "../core/errors.js";
+import { ContextLengthError, DisposedError, OptionError } from "../core/errors.js";
 import { setNativeForTesting } from "../core/native.js";
 import { loadFakeImages, paintTokens, TINY_JANUS, tokensOfSeed, tokensShown } from "../testing/image-fixture.js";
 import { janusGoldens } from "../testing/janus-fixture.js";
