@@ -109,6 +109,21 @@ describe("caption", () => {
     expect(terminal.reported()).toBe("error: b.png: This is not an image.\nerror: c.png: image must be …\n");
   });
 
+  it("a file without a name is called stdin wherever the value is named", async () => {
+    for (const [told, expected] of [
+      [
+        "Cannot read an image from messages[0].content[0].image: it is empty.",
+        "Cannot read an image from stdin: it is empty.",
+      ],
+      ["messages[0].content[0].image: This is not an image.", "stdin: This is not an image."],
+    ]) {
+      terminal = collectingTerminal();
+      terminal.input.push(null);
+      await run({ "-": new MediaError(told!) });
+      expect(terminal.reported()).toBe(`error: ${expected}\n`);
+    }
+  });
+
   it("--json is exactly the result; of several an array with null for what failed", async () => {
     await run({ "a.png": "one" }, true);
     expect(JSON.parse(terminal.printed())).toEqual(result("one"));

@@ -53,8 +53,7 @@ export async function eachFile<Result>(inputs: readonly string[], job: FileJob<R
     } catch (error) {
       if (!isOfOneFile(error, job.filePath)) throw error;
       failures++;
-      const message = (describeError(error).text ?? "").replace(`${job.valueName}: `, "");
-      job.terminal.errors.write(`${nameFile(message, input)}\n`);
+      job.terminal.errors.write(`${nameFile(describeError(error).text ?? "", input, job.valueName)}\n`);
       if (result === undefined) await job.output.deliver(input, undefined);
     }
     if (interrupted) break;
@@ -71,7 +70,9 @@ function isOfOneFile(error: unknown, filePath: RegExp): boolean {
   return PergolaError.isInstance(error) || typeof (error as NodeJS.ErrnoException | undefined)?.syscall === "string";
 }
 
-function nameFile(message: string, input: string): string {
+function nameFile(told: string, input: string, valueName: string | undefined): string {
   const name = nameOfInput(input);
+  let message = told;
+  if (valueName !== undefined) message = told.replace(`error: ${valueName}: `, "error: ").replaceAll(valueName, name);
   return message.includes(name) ? message : message.replace(/^error: /, `error: ${name}: `);
 }

@@ -1,4 +1,7 @@
+import { closeSync, constants, openSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
+import { abortReason, unlessAborted } from "../core/abort.js";
 import { MediaError } from "../core/errors.js";
 import { type ByteSource, plainBytes } from "./byte-reader.js";
 import { streamReader } from "./stream-reader.js";
@@ -48,7 +51,7 @@ const WORDS = {
  * Opens a file. Named pipes (and `/dev/stdin`) are read as streams.
  *
  * @param path - absolute
- * @throws MediaError if there is no such file, or it cannot be read
+ * @throws MediaError if there is no such file, or it cannot be read; or the signal's reason
  */
 export async function fileSource(
   path: string,
@@ -57,8 +60,9 @@ export async function fileSource(
 ): Promise<ByteSource> {
   let handle: FileHandle;
   try {
-    handle = await open(path, "r");
+    handle = await openFile(path, signal);
   } catch (error) {
+    if (signal?.aborted) throw abortReason(signal);
     throw unreadable(path, error, kind);
   }
   const found = await handle.stat();
@@ -75,6 +79,37 @@ export async function fileSource(
     );
   }
   return openedFile(handle, path, found.size, kind);
+}
+
+/** Opening a named pipe waits for its writer, which the signal ends. */
+async function openFile(path: string, signal: AbortSignal | undefined): Promise<FileHandle> {
+  const opening = open(path, "r");
+  try {
+    return await unlessAborted(opening, signal);
+  } catch (error) {
+    if (signal?.aborted) void abandon(opening, path);
+    throw error;
+  }
+}
+
+/**
+ * Ends an `open` that nobody wants any more. What waits for a pipe's writer holds a thread, and the process would not end: a
+ * writer comes and goes until it is through. Synchronous, because all threads may be held so; none of these calls waits.
+ */
+async function abandon(opening: Promise<FileHandle>, path: string): Promise<void> {
+  let isThrough = false;
+  const through = opening
+    .then((late) => late.close())
+    .catch(() => undefined)
+    .finally(() => (isThrough = true));
+  while (!isThrough && statSync(path, { throwIfNoEntry: false })?.isFIFO()) {
+    try {
+      closeSync(openSync(path, constants.O_WRONLY | constants.O_NONBLOCK));
+    } catch {
+      // It does not wait yet (ENXIO), or may not be written to.
+    }
+    await Promise.race([through, setTimeout(10)]);
+  }
 }
 
 function openedFile(handle: FileHandle, name: string, size: number, kind: MediaKind): ByteSource {

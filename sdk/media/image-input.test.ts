@@ -184,6 +184,16 @@ describe("identity", () => {
   });
 });
 
+describe("an ArrayBuffer that was transferred", () => {
+  it("is told to be empty for good", async () => {
+    const buffer = new Uint8Array(BYTES).buffer;
+    structuredClone(buffer, { transfer: [buffer] });
+    const error = await failure(readImage(buffer, { path: "images[0]" }));
+    expect(OptionError.isInstance(error)).toBe(true);
+    expect(error.message).toMatch(/^images\[0\] is an ArrayBuffer that was transferred/);
+  });
+});
+
 describe("abort", () => {
   it("before the start rejects with the reason", async () => {
     const reason = new Error("enough");

@@ -35,7 +35,7 @@ export function understandImage(input: unknown, path: string): UnderstoodImage {
     return { kind: "location", location: locateMedia(input, wordsFor(path)) };
   }
   if (types.isUint8Array(input)) return { kind: "bytes", bytes: input };
-  if (types.isAnyArrayBuffer(input)) return { kind: "bytes", bytes: new Uint8Array(input) };
+  if (types.isAnyArrayBuffer(input)) return { kind: "bytes", bytes: bytesOf(input, path) };
   if (typeof input === "object" && input !== null && "data" in input && ("width" in input || "height" in input)) {
     return { kind: "pixels", pixels: checkPixels(input as { [Key in keyof RawPixels]: unknown }, path) };
   }
@@ -44,6 +44,17 @@ export function understandImage(input: unknown, path: string): UnderstoodImage {
     expected: EXPECTED,
     received: input,
   });
+}
+
+function bytesOf(buffer: ArrayBufferLike, path: string): Uint8Array {
+  try {
+    return new Uint8Array(buffer);
+  } catch (error) {
+    const advice = "Pass a copy before it is handed to another thread (postMessage, structuredClone)";
+    throw new OptionError(`${path} is an ArrayBuffer that was transferred, which holds nothing any more. ${advice}.`, {
+      ...{ path, expected: EXPECTED, received: buffer, cause: error },
+    });
+  }
 }
 
 function wordsFor(path: string): LocationWords {
