@@ -31,8 +31,8 @@ const VISION_TOWERS: Record<string, Json> = {
  */
 export function readJanusShape(config: Json, file: string): JanusShape {
   const given = config["model_type"] === "multi_modality" ? fromOriginal(config, file) : config;
-  const textConfig = section(given, "text_config");
-  const text = readLlamaShape(textConfig["model_type"] === undefined ? { ...textConfig, model_type: "llama" } : textConfig, file);
+  const defaults = { model_type: "llama", quantization_config: given["quantization_config"] };
+  const text = readLlamaShape({ ...defaults, ...section(given, "text_config") }, file);
   const vision = readVision(section(given, "vision_config"), file);
   const gridSize = vision.imageSize / vision.patchSize;
   const vqConfig = section(given, "vq_config");

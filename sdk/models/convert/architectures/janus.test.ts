@@ -154,6 +154,12 @@ describe("sizes of the published models", () => {
     });
   });
 
+  it("a checkpoint that is quantized already is refused", async () => {
+    const config = JSON.parse(await readFile(janusFixture("tiny/config.json"), "utf8")) as Json;
+    const quantized = { ...config, quantization_config: { quant_method: "gptq" } };
+    expect(() => readJanusShape(quantized, "config.json")).toThrow(/quantized already \(gptq\)/);
+  });
+
   it.each([
     [{ vision_config: { params: { model_name: "siglip_so400m_patch14_384" } } }, /vision tower "siglip_so400m_patch14_384"/],
     [{ gen_vision_config: { cls: "VQ-8" } }, /gen_vision_config\.cls "VQ-8"/],
