@@ -475,6 +475,11 @@ export interface NativeAddon {
   openGraph(options: NativeGraphOptions): { load: number; promise: Promise<NativeGraph> };
   abortLoad(load: number): void;
   /**
+   * Cuts short all work of this JavaScript environment and waits for it. For the end of the process: promises do not settle any more,
+   * and nothing can be started afterwards.
+   */
+  shutDown(): void;
+  /**
    * Antialiased resize of 8-bit RGB pixels (rows of `width * 3` bytes), equal to Pillow's `Image.resize` bit by bit, in threads of
    * the addon. `pixels` must not change until the promise resolves.
    */

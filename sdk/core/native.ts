@@ -35,7 +35,13 @@ let loaded: NativeAddon | undefined;
  * @throws NativeError telling each place tried with its reason, and what to do
  */
 export function getNative(): NativeAddon {
-  return (loaded ??= loadNative(systemSearch()));
+  return (loaded ??= untilExit(loadNative(systemSearch())));
+}
+
+/** At `process.exit()` Node takes the runtime's libraries down without asking; threads that compute in them would crash. */
+function untilExit(addon: NativeAddon): NativeAddon {
+  process.once("exit", () => addon.shutDown());
+  return addon;
 }
 
 /** @internal Replaces the addon; `undefined` goes back to the real one. */

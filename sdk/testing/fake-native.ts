@@ -179,6 +179,10 @@ export class FakeNative implements NativeAddon {
     return mel;
   }
 
+  shutDown(): void {
+    // Nothing runs in threads here.
+  }
+
   abortLoad(load: number): void {
     setImmediate(() => this.#pending.get(load)?.abort());
   }

@@ -53,6 +53,15 @@ describe("a program ends", () => {
     expect(await ends(`${STREAM} process.exit(0);`)).toMatchObject(clean);
   });
 
+  it("by process.exit() whenever it is called, with four answers on their way", async () => {
+    // Inferences follow each other closely, so some of these fall into one.
+    for (let delay = 0; delay < 36; delay += 3) {
+      const source = `${LOAD} setTimeout(() => process.exit(7), ${delay});
+        for (;;) await Promise.all([1, 2, 3, 4].map(() => llm.generate("a", { maxNewTokens: 100, ignoreEos: true })));`;
+      expect(await ends(source)).toMatchObject({ ...clean, code: 7 });
+    }
+  });
+
   it("by process.exit(0) in the middle of a load", async () => {
     const source = `
       import { LLMPipeline } from "pergola";

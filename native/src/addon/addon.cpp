@@ -65,6 +65,11 @@ Napi::Value abort_load(const Napi::CallbackInfo& info) {
     return info.Env().Undefined();
 }
 
+Napi::Value shut_down(const Napi::CallbackInfo& info) {
+    Environment::of(info.Env()).tear_down();
+    return info.Env().Undefined();
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
     env.SetInstanceData(new Environment(env));
     GeneratorBinding::define(env);
@@ -84,6 +89,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set("openGraph", Napi::Function::New(env, GraphBinding::open));
     exports.Set("resizeImage", Napi::Function::New(env, resize_image_async));
     exports.Set("createLogMel", Napi::Function::New(env, LogMelBinding::create));
+    exports.Set("shutDown", Napi::Function::New(env, shut_down));
     exports.Set("abortLoad", Napi::Function::New(env, abort_load));
     return exports;
 }

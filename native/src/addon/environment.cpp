@@ -56,6 +56,7 @@ Environment::~Environment() = default;
 
 void Environment::tear_down() {
     // The environment ends (process exit, worker terminated). Native threads must be gone before the memory they use is.
+    ended_ = true;
     mailbox_->shut();
     for (auto& [id, control] : loads_) control->aborted = true;
     for (auto* handle : handles_) handle->interrupt();
@@ -87,6 +88,7 @@ void Environment::let_go() {
 }
 
 void Environment::run(std::function<void()> work, std::function<void(Napi::Env, std::exception_ptr)> done) {
+    if (ended_) return;  // nobody will see it: the process is leaving
     hold();
     const uint64_t id = ++last_thread_;
     auto mailbox = mailbox_;

@@ -66,6 +66,9 @@ public:
     void send(Napi::Array events);
     double next_id() { return static_cast<double>(++last_id_); }
 
+    /// Ends all native work of the environment and waits for it; nothing can be started afterwards. May be called more than once.
+    void tear_down();
+
     /// While something is held, the event loop stays alive.
     void hold();
     void let_go();
@@ -86,7 +89,6 @@ public:
 private:
     static void on_bell(napi_env env, napi_value callback, void* context, void* data);
     void deliver(Napi::Env env);
-    void tear_down();
 
     napi_env env_;
     std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
@@ -99,6 +101,7 @@ private:
     uint64_t last_id_ = 0;
     uint64_t last_thread_ = 0;
     uint32_t held_ = 0;
+    bool ended_ = false;
 };
 
 }  // namespace pergola

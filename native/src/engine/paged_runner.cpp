@@ -14,6 +14,7 @@ constexpr uint64_t kShareOfFreeMemory = 4;
 constexpr uint64_t kContexts = 4;
 constexpr uint64_t kUnknownContext = 32768;
 constexpr size_t kIdleTokens = 2048;
+constexpr size_t kLeastTokens = 2048;
 
 /// Idle blocks kept for later prefixes before new memory is taken; beyond it the longest unused are overwritten. A limit that the
 /// user set may be used up; a planned one is kept to what requests need at once and some remembered text, so that memory stays flat.
@@ -40,7 +41,9 @@ size_t plan_blocks(const KvLimits& limits, uint64_t block_bytes, size_t block_si
     const uint64_t context = limits.context_length > 0 ? limits.context_length : kUnknownContext;
     const uint64_t wanted = kContexts * ((context + block_size - 1) / block_size);
     const uint64_t affordable = read_system_info().available_memory / kShareOfFreeMemory / block_bytes;
-    return static_cast<size_t>(std::max<uint64_t>(std::min(wanted, affordable), 16));
+    // However little is free: one prompt with a picture or two and its answer must fit. Memory is taken only as it is needed.
+    const uint64_t least = std::min<uint64_t>(wanted, kLeastTokens / block_size);
+    return static_cast<size_t>(std::max(std::min(wanted, affordable), least));
 }
 
 template <typename T>
