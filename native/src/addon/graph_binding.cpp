@@ -1,6 +1,7 @@
 #include "graph_binding.hpp"
 
 #include "binding_support.hpp"
+#include "engine/error.hpp"
 #include "js_values.hpp"
 #include "tensors.hpp"
 
@@ -68,69 +69,83 @@ GraphBinding::GraphBinding(const Napi::CallbackInfo& info) : ObjectWrap(info), e
 
 GraphBinding::~GraphBinding() { environment_->remove(this); }
 
-void GraphBinding::Line::leave(uint64_t place) {
-    left_.insert(place);
-    while (left_.erase(next_) > 0) ++next_;
-    changed_.notify_all();
-}
-
-void GraphBinding::Line::take_turn(uint64_t place, const Graph::Stop& stop, const std::function<void()>& work) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return next_ == place || stop; });
-    lock.unlock();
-    std::exception_ptr error;
-    try {
-        work();
-    } catch (...) {
-        error = std::current_exception();
+/// One inference that was asked for. Settled on JavaScript's thread.
+struct GraphBinding::Job {
+    Job(Environment& in, const Napi::Object& owner) : environment(in), mailbox(in.mailbox()), deferred(owner.Env()), holder(Napi::Persistent(owner)) {
+        environment.hold();
+        // When the environment ends first, nobody may touch the reference any more, least of all the working thread.
+        holder.SuppressDestruct();
     }
-    lock.lock();
-    leave(place);
-    if (error) std::rethrow_exception(error);
-}
+
+    void settle(Napi::Env env) {
+        environment.let_go();
+        holder.Reset();
+        if (error) deferred.Reject(to_js_error(env, error).Value());
+        else deferred.Resolve(to_js(env, outputs));
+    }
+
+    Environment& environment;
+    std::shared_ptr<Mailbox> mailbox;
+    Napi::Promise::Deferred deferred;
+    Napi::ObjectReference holder;  // the graph's object is not garbage collected before
+    std::vector<NamedTensor> inputs, outputs;
+    Graph::Stop stop{false};
+    std::exception_ptr error;
+    uint64_t place = 0;  // in the queue
+};
 
 Napi::Value GraphBinding::info(const Napi::CallbackInfo&) { return info_.Value(); }
 
 Napi::Value GraphBinding::infer(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
-        const auto inputs = read_tensors(info[0]);
+        auto inputs = read_tensors(info[0]);
+        auto job = std::make_shared<Job>(*environment_, info.This().As<Napi::Object>());
+        job->inputs = std::move(inputs);
+        const auto settle = [job] { job->mailbox->post(Mailbox::Task([job](Napi::Env env) { job->settle(env); })); };
+        job->place = queue_->push([job, settle, graph = graph_] {
+            try {
+                job->outputs = graph->infer(job->inputs, job->stop);
+            } catch (...) {
+                job->error = std::current_exception();
+            }
+            job->inputs.clear();
+            settle();
+        });
+        if (job->place == 0) {
+            job->error = std::make_exception_ptr(EngineError(ErrorCode::Disposed, "the graph is closed"));
+            settle();
+        }
         const auto id = static_cast<uint64_t>(environment_->next_id());
         for (auto it = jobs_.begin(); it != jobs_.end();) it = it->second.expired() ? jobs_.erase(it) : std::next(it);
-        auto stop = std::make_shared<Graph::Stop>(false);
-        jobs_[id] = stop;
-        auto line = line_;
-        auto graph = graph_;
-        auto promise = promise_of(*environment_, info.This().As<Napi::Object>(),
-                                  [line, graph, inputs, stop, place = line->join()] {
-                                      std::vector<NamedTensor> outputs;
-                                      line->take_turn(place, *stop, [&] { outputs = graph->infer(inputs, *stop); });
-                                      return outputs;
-                                  },
-                                  [](Napi::Env env, const std::vector<NamedTensor>& outputs) { return to_js(env, outputs); });
+        jobs_[id] = job;
         Napi::Object result = Napi::Object::New(info.Env());
         result.Set("job", static_cast<double>(id));
-        result.Set("promise", promise);
+        result.Set("promise", job->deferred.Promise());
         return result;
     });
 }
 
 Napi::Value GraphBinding::stop(const Napi::CallbackInfo& info) {
-    if (info.Length() > 0 && info[0].IsNumber()) {
-        const auto found = jobs_.find(static_cast<uint64_t>(info[0].As<Napi::Number>().Int64Value()));
-        if (found == jobs_.end()) return info.Env().Undefined();
-        if (const auto stop = found->second.lock()) graph_->stop(*stop);
-        line_->wake();
+    const auto found = info.Length() > 0 && info[0].IsNumber() ? jobs_.find(static_cast<uint64_t>(info[0].As<Napi::Number>().Int64Value())) : jobs_.end();
+    const auto job = found == jobs_.end() ? nullptr : found->second.lock();
+    if (!job) return info.Env().Undefined();
+    graph_->stop(job->stop);
+    if (queue_->remove(job->place)) {
+        job->error = std::make_exception_ptr(EngineError(ErrorCode::Aborted, "the inference was stopped"));
+        job->mailbox->post(Mailbox::Task([job](Napi::Env env) { job->settle(env); }));
     }
     return info.Env().Undefined();
 }
 
 Napi::Value GraphBinding::close(const Napi::CallbackInfo& info) {
     auto graph = graph_;
+    auto queue = queue_;
     graph->interrupt();
     struct Nothing {};
     return promise_of(*environment_, info.This().As<Napi::Object>(),
-                      [graph] {
+                      [graph, queue] {
                           graph->close();
+                          queue->close();
                           return Nothing{};
                       },
                       [](Napi::Env env, const Nothing&) { return env.Undefined(); });
