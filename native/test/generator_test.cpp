@@ -53,6 +53,23 @@ TEST_BOTH(generator, "log-probabilities follow transformers' logits") {
     }
 }
 
+TEST(generator, "a step that is made of several inferences says what single ones say") {
+    const GeneratorOptions options = generator_options("llama", Attention::Paged);
+    Running running(options);
+    std::vector<std::vector<int64_t>> alone;
+    for (size_t i = 0; i < 6; ++i) alone.push_back(running.run(greedy_request(prompt_of(5 + i * 9, static_cast<int64_t>(i)), 20)).ids);
+    bool shared = false;
+    const auto model = open_language_model(options.model, LoadControl(), shared);
+    REQUIRE(shared);
+    for (const size_t few : {1u, 2u, 3u, 4u}) {
+        model->quick_sequences = few;
+        std::vector<uint64_t> ids;
+        for (size_t i = 0; i < alone.size(); ++i) ids.push_back(running.submit(greedy_request(prompt_of(5 + i * 9, static_cast<int64_t>(i)), 20)));
+        for (size_t i = 0; i < ids.size(); ++i) CHECK_EQ(running.recorder.wait(ids[i]).ids, alone[i]);
+    }
+    model->quick_sequences = 0;
+}
+
 TEST_BOTH(generator, "many threads submit and stop at once; every request ends once and says what it says alone") {
     constexpr size_t kThreads = 4;
     const size_t each = kSlow ? 6 : 16;

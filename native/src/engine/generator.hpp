@@ -87,7 +87,8 @@ private:
     bool sample(Request& request, float* logits, std::vector<Event>& events);
     void fail_batch(const Batch& batch, std::exception_ptr error);
     void end_stopped(std::vector<Event>& events);
-    void warm_up();
+    void warm_up(const LoadControl& control);
+    void measure_batches(const LoadControl& control);
     void publish_stats();
 
     std::vector<float*> infer(const std::vector<Chunk>& chunks);

@@ -50,6 +50,9 @@ struct LanguageModel {
     bool gives_hidden = false;  // `last_hidden_state` in place of `logits`
     size_t output_width = 0;    // of a row of logits, or of hidden states
     size_t position_axes = 1;   // 3 where a token's position has three coordinates
+    /// Sequences in one step, where two steps of so many are quicker than one of twice as many; 0 = not so, or not known. Measured by
+    /// who warms the model up, for all who share it.
+    std::atomic<size_t> quick_sequences{0};
     std::string kv_precision;  // as asked of the plugin; "" = its own choice
     bool from_cache = false;
     std::string fallback_reason;

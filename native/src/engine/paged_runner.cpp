@@ -131,6 +131,25 @@ void PagedRunner::set_inputs(const std::vector<Chunk>& chunks, size_t tokens) {
 }
 
 std::vector<float*> PagedRunner::run(const std::vector<Chunk>& chunks) {
+    const size_t few = model_->quick_sequences;
+    const auto is_step = [](const Chunk& chunk) { return chunk.count == 1 && chunk.sample; };
+    // From three times as many on, one inference is the quicker way again.
+    if (few == 0 || chunks.size() <= few || chunks.size() >= 3 * few || !std::all_of(chunks.begin(), chunks.end(), is_step)) return run_at_once(chunks);
+    const size_t width = model_->output_width;
+    gathered_.resize(chunks.size() * width);
+    std::vector<float*> result;
+    for (size_t begin = 0; begin < chunks.size(); begin += few) {
+        const auto from = chunks.begin() + static_cast<std::ptrdiff_t>(begin);
+        const auto to = chunks.begin() + static_cast<std::ptrdiff_t>(std::min(chunks.size(), begin + few));
+        for (const float* row : run_at_once({from, to})) {
+            result.push_back(gathered_.data() + result.size() * width);
+            std::copy_n(row, width, result.back());
+        }
+    }
+    return result;
+}
+
+std::vector<float*> PagedRunner::run_at_once(const std::vector<Chunk>& chunks) {
     size_t tokens = 0, wanted = 0;
     for (const auto& chunk : chunks) {
         tokens += chunk.count;

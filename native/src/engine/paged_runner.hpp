@@ -41,6 +41,7 @@ public:
     std::string kv_precision() const { return arena_->precision(); }
 
 private:
+    std::vector<float*> run_at_once(const std::vector<Chunk>& chunks);
     void set_inputs(const std::vector<Chunk>& chunks, size_t tokens);
 
     std::shared_ptr<LanguageModel> model_;
@@ -49,6 +50,7 @@ private:
     std::unique_ptr<KvArena> arena_;
     std::unique_ptr<BlockPool> pool_;
     std::unordered_map<uint64_t, BlockPool::Table> tables_;
+    std::vector<float> gathered_;  // rows of a step that was made of several inferences
     bool prefix_caching_;
     bool has_position_ids_;
     bool has_token_types_;
