@@ -1,8 +1,15 @@
 import { createInterface, type Interface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Terminal } from "./terminal.js";
 
 /** What came from the user: a line, Ctrl-C at the prompt, or the end of the input (Ctrl-D). */
 export type UserInput = { kind: "line"; text: string } | { kind: "interrupt" } | { kind: "end" };
+
+/**
+ * A reader stays open for a moment after Enter. A Ctrl-C that comes while the terminal changes its mode is no signal any more and
+ * not yet read by anybody: it would be lost, and it is right after Enter that a mistake is noticed.
+ */
+const LINGER_MS = 40;
 
 /**
  * Reads lines with editing and history, one prompt at a time.
@@ -17,6 +24,8 @@ export class LineReader {
   /** Typed ahead, but not ended with Enter. */
   #started = "";
   #ended = false;
+  /** The reader before is still open; see {@link LINGER_MS}. */
+  #closing: Promise<void> | undefined;
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
@@ -39,6 +48,8 @@ export class LineReader {
       this.#terminal.output.write(`${prompt}${waiting}\n`);
       return { kind: "line", text: waiting };
     }
+    await this.#closing;
+    if (this.#waiting.length > 0) return this.#readOne(prompt);
     if (this.#ended) return { kind: "end" };
     const lines = createInterface({
       input: this.#terminal.input,
@@ -50,12 +61,14 @@ export class LineReader {
       prompt,
     });
     lines.on("history", (history) => (this.#history = [...history]));
-    try {
-      return await this.#firstEvent(lines);
-    } finally {
+    const close = (): void => {
       this.#started = this.#ended ? "" : lines.line;
       lines.close();
-    }
+    };
+    const input = await this.#firstEvent(lines);
+    if (input.kind === "line") this.#closing = delay(LINGER_MS).then(close);
+    else close();
+    return input;
   }
 
   #firstEvent(lines: Interface): Promise<UserInput> {

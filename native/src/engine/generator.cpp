@@ -77,7 +77,9 @@ void Generator::open_parts(const GeneratorOptions& options, const LoadControl& c
         if (!options.embeddings.given()) throw EngineError::model(file, file + " takes embedding rows (inputs_embeds), but there is no graph that makes them of token ids");
         rows_ = std::make_unique<RowAssembler>(open(options.embeddings), options.generated_embeddings.given() ? open(options.generated_embeddings) : nullptr);
         info_.hidden_size = rows_->width();
+        speaks_text_ = !rows_->has_generated();
     }
+    position_axes_ = model_->position_axes;
     info_.vocab_size = model_->output_width;
     if (model_->gives_hidden) {
         if (!options.head.given()) throw EngineError::model(file, file + " gives hidden states, but there is no graph that makes logits of them");
@@ -180,14 +182,13 @@ void Generator::check(const RequestInput& input) const {
                                               std::to_string(info_.max_request_tokens) + " with the answer");
     if (input.prompt.empty()) refuse("prompt", "the prompt has no token");
     // Where image tokens are made, a row of logits does not tell how many text tokens there are; their embeddings do not either.
-    const bool text_head = !rows_ || !rows_->has_generated();
     for (const auto* prompt : {&input.prompt, &input.guidance_prompt})
         for (int64_t token : *prompt)
-            if (token < 0 || (text_head && static_cast<size_t>(token) >= info_.vocab_size))
+            if (token < 0 || (speaks_text_ && static_cast<size_t>(token) >= info_.vocab_size))
                 refuse("prompt", "token id " + std::to_string(token) + " is outside the model's vocabulary of " + std::to_string(info_.vocab_size));
     if (input.guidance_prompt.size() != (input.guidance_prompt.empty() ? 0 : input.prompt.size()))
         refuse("guidance", "the unconditional prompt has " + std::to_string(input.guidance_prompt.size()) + " tokens, the prompt " + std::to_string(input.prompt.size()));
-    if (!rows_ && !input.rows.empty()) refuse("promptRows", "this model takes token ids only");
+    if (info_.hidden_size == 0 && !input.rows.empty()) refuse("promptRows", "this model takes token ids only");
     size_t end = 0;
     for (const auto& [rows, key] : input.rows) {
         if (rows.start < end || rows.count == 0 || rows.start + rows.count > input.prompt.size() || rows.values.size() != rows.count * info_.hidden_size)
@@ -196,8 +197,8 @@ void Generator::check(const RequestInput& input) const {
         end = rows.start + rows.count;
     }
     const size_t axes = input.position_axes == 0 ? 1 : input.position_axes;
-    if ((input.position_axes > 0 && input.positions.size() != axes * input.prompt.size()) || (input.position_axes > 0 && axes != model_->position_axes))
-        refuse("positions", "the model takes positions on " + std::to_string(model_->position_axes) + " axes for each of " + std::to_string(input.prompt.size()) + " tokens");
+    if ((input.position_axes > 0 && input.positions.size() != axes * input.prompt.size()) || (input.position_axes > 0 && axes != position_axes_))
+        refuse("positions", "the model takes positions on " + std::to_string(position_axes_) + " axes for each of " + std::to_string(input.prompt.size()) + " tokens");
 }
 
 void Generator::submit(uint64_t id, RequestInput input) {

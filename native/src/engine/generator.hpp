@@ -101,6 +101,8 @@ private:
     std::unique_ptr<Scheduler> scheduler_;
     EventSink sink_;
     GeneratorInfo info_;
+    bool speaks_text_ = true;  // false: generated tokens are of another vocabulary. Like the next, fixed once loaded
+    size_t position_axes_ = 1;
     GeneratorStats counters_;  // of the generator's thread
 
     mutable std::mutex mutex_;  // guards what follows, up to the thread
