@@ -153,6 +153,11 @@ export function engineOptions(options: Omit<ResolvedLoadOptions, "weights">) {
   return { device, properties, attention, kvCache, prefixCaching, maxBatchTokens, maxBatchSequences, warmUp };
 }
 
+/** What `explain()` tells where keys and values are in the model's state. @param reason - empty: they are not */
+export function attentionNote(reason: string): string[] {
+  return reason === "" ? [] : [`attention is stateful: ${reason}`];
+}
+
 /** Options with the default of each that is not set; what has no default is left out. */
 export function withDefaults<Resolved extends object>(
   options: { [Key in keyof Resolved]?: unknown },

@@ -1,14 +1,15 @@
 import { stat } from "node:fs/promises";
 import { throwIfAborted } from "../core/abort.js";
 import { ModelError, UnsupportedError } from "../core/errors.js";
-import { engineOptions, namesGiven, resolveLoadOptions } from "../core/load-options.js";
+import { attentionNote, namesGiven, resolveLoadOptions } from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
 import { nativeForDevice, openNative } from "../core/native-load.js";
-import type { NativeGenerator, NativeGeneratorOptions, NativeGraph } from "../core/native-types.js";
+import type { NativeGenerator, NativeGraph } from "../core/native-types.js";
 import { LoadProgressReporter } from "../core/progress.js";
 import { resolveCache } from "../models/cache.js";
 import { janusFacts, type JanusFacts } from "../models/janus-facts.js";
 import { modelPath } from "../models/model-path.js";
+import { LANGUAGE_GRAPHS, visionGeneratorOptions } from "../models/vision-generator.js";
 import { resolveVisionModel, type VisionModelSource } from "../models/vision-model.js";
 import { ChatTemplate } from "../text/chat-template.js";
 import { templateOfFolder } from "../text/template-source.js";
@@ -18,8 +19,7 @@ import type { ImageLoadOptions } from "./image-options.js";
 import { promptTokenIds } from "./image-prompt.js";
 
 const GRAPHS = {
-  decoder: "openvino_language_model",
-  embeddings: "openvino_text_embeddings_model",
+  ...LANGUAGE_GRAPHS,
   imageEmbeddings: "openvino_gen_embeddings_model",
   head: "openvino_gen_head_model",
   pictures: "openvino_gen_decoder_model",
@@ -71,7 +71,10 @@ export async function loadImageModel(model: unknown, options: ImageLoadOptions):
     const { device, properties } = resolved;
     const pictures = { ...source.graph(GRAPHS.pictures), device, properties, cacheDir: cache.folder };
     const decoder = await open(() => native.openGraph(pictures));
-    const nativeOptions = generatorOptions(source, resolved, cache.folder);
+    const nativeOptions = visionGeneratorOptions(source, resolved, cache.folder, {
+      generatedEmbeddings: source.graph(GRAPHS.imageEmbeddings),
+      head: source.graph(GRAPHS.head),
+    });
     const generator = await open(() => native.openGenerator(nativeOptions));
     checkHead(generator, facts, source);
     progress.report("ready", 1);
@@ -88,10 +91,7 @@ export async function loadImageModel(model: unknown, options: ImageLoadOptions):
       loadOptions: resolved,
       givenLoadOptions: namesGiven(options),
       cacheFolder: cache.folder,
-      notes: [
-        ...(cache.warning === undefined ? [] : [cache.warning]),
-        ...(generator.info.fallbackReason === "" ? [] : [`attention is stateful: ${generator.info.fallbackReason}`]),
-      ],
+      notes: [...(cache.warning === undefined ? [] : [cache.warning]), ...attentionNote(generator.info.fallbackReason)],
       stepWeightBytes: await weightBytes(source, [GRAPHS.decoder, GRAPHS.head]),
       loadMs: performance.now() - started,
     };
@@ -130,26 +130,6 @@ async function janusTemplate(
   const own = await templateOfFolder(source.folder);
   const builtIn = { templates: new Map([["default", facts.chatTemplate]]), file: "the chat template of Janus-Pro" };
   return new ChatTemplate(own ?? builtIn, tokenizer);
-}
-
-function generatorOptions(
-  source: VisionModelSource,
-  options: ResolvedImageLoadOptions,
-  cacheDir: string,
-): NativeGeneratorOptions {
-  const { xml, bin, modelKey } = source.graph(GRAPHS.decoder);
-  return {
-    source: { kind: "ir", xml, bin },
-    embeddings: source.graph(GRAPHS.embeddings),
-    generatedEmbeddings: source.graph(GRAPHS.imageEmbeddings),
-    head: source.graph(GRAPHS.head),
-    ...engineOptions(options),
-    // Checkpoints are rounded when they are converted.
-    weights: "file",
-    contextLength: source.contextLength,
-    cacheDir,
-    modelKey,
-  };
 }
 
 async function weightBytes(source: VisionModelSource, graphs: readonly string[]): Promise<number> {

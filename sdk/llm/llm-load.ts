@@ -1,10 +1,16 @@
 import { throwIfAborted } from "../core/abort.js";
 import { UnsupportedError } from "../core/errors.js";
 import { layerOfGenerationConfig } from "../core/generation-options.js";
-import { engineOptions, namesGiven, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
+import {
+  attentionNote,
+  engineOptions,
+  namesGiven,
+  resolveLoadOptions,
+  type ResolvedLoadOptions,
+} from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
 import { loadSideBySide, nativeForDevice, openNative } from "../core/native-load.js";
-import type { NativeGenerator, NativeGeneratorOptions } from "../core/native-types.js";
+import type { NativeGeneratorOptions } from "../core/native-types.js";
 import { LoadProgressReporter } from "../core/progress.js";
 import type { TextModel } from "../generation/text-model.js";
 import { resolveCache } from "../models/cache.js";
@@ -74,7 +80,7 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
         ...facts.notes,
         ...config.notes,
         ...(cache.warning === undefined ? [] : [cache.warning]),
-        ...statefulNote(facts, generator),
+        ...attentionNote(generator.info.fallbackReason || facts.statefulReason),
       ],
       loadMs: performance.now() - started,
     });
@@ -100,11 +106,6 @@ async function readTextParts(
   const template = await loadTemplate(source, tokenizer, chatTemplate);
   progress.report("tokenizer", 1);
   return { tokenizer, template };
-}
-
-function statefulNote({ statefulReason }: ModelFacts, { info }: NativeGenerator): string[] {
-  const reason = info.fallbackReason || statefulReason;
-  return reason === "" ? [] : [`attention is stateful: ${reason}`];
 }
 
 /** The way of attention to ask the engine for: some models have only one that computes what they are. */

@@ -1,10 +1,10 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ModelError, OptionError, UnsupportedError } from "../core/errors.js";
 import { janusFixture } from "../testing/janus-fixture.js";
+import { failureOf, useTemporaryModels } from "../testing/temporary-models.js";
 import { janusFacts } from "./janus-facts.js";
 import { resolveVisionModel, type ResolveVisionOptions, type VisionModelSource } from "./vision-model.js";
 
@@ -19,36 +19,17 @@ const NOTEBOOK = [
   ...["openvino_text_embeddings_model", "openvino_vision_embeddings_model"],
 ];
 
-let root: string;
-let cacheFolder: string;
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "pergola-vision-"));
-  cacheFolder = join(root, "cache");
-});
-afterEach(() => rm(root, { recursive: true, force: true }));
+const models = useTemporaryModels("vision");
+const { copyOf, conversions } = models;
 
 const load = (model: unknown, more: Partial<ResolveVisionOptions> = {}): Promise<VisionModelSource> =>
-  resolveVisionModel(model, { cacheFolder, ...more });
+  resolveVisionModel(model, { cacheFolder: models.cacheFolder, ...more });
 
-async function failure(model: unknown, more: Partial<ResolveVisionOptions> = {}): Promise<Error> {
-  const error: unknown = await load(model, more).then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(Error);
-  return error as Error;
-}
-
-/** A copy of a fixture, to be spoiled. */
-async function copyOf(fixturePath: string): Promise<string> {
-  const path = join(root, "model");
-  await cp(fixturePath, path, { recursive: true });
-  return path;
-}
+const failure = (model: unknown, more: Partial<ResolveVisionOptions> = {}): Promise<Error> => failureOf(load(model, more));
 
 /** A folder with a `config.json` and empty-looking files. */
 async function folderWith(config: Json | undefined, ...names: string[]): Promise<string> {
-  const path = join(root, "other");
+  const path = join(models.root, "other");
   await mkdir(path);
   if (config) await writeFile(join(path, "config.json"), JSON.stringify(config));
   for (const name of names) await writeFile(join(path, name), "something");
@@ -61,8 +42,6 @@ async function changeConfig(folder: string, change: (config: Record<string, Json
   change(config);
   await writeFile(file, JSON.stringify(config));
 }
-
-const conversions = (): Promise<string[]> => readdir(join(cacheFolder, "converted")).catch(() => []);
 
 describe("OpenVINO IR", () => {
   it("from the notebook is used as it is", async () => {
@@ -298,7 +277,7 @@ describe("what is no vision model", () => {
   });
 
   it("a path that does not exist", async () => {
-    expect(await failure(join(root, "nothing"))).toBeInstanceOf(ModelError);
+    expect(await failure(join(models.root, "nothing"))).toBeInstanceOf(ModelError);
     expect(await failure("deepseek-community/Janus-Pro-1B")).toBeInstanceOf(UnsupportedError);
   });
 
@@ -310,7 +289,7 @@ describe("what is no vision model", () => {
 
 describe("awkward paths", () => {
   it("names with spaces and other scripts", async () => {
-    const path = join(root, "mödel 模型 (x) #%20");
+    const path = join(models.root, "mödel 模型 (x) #%20");
     await rename(await copyOf(CHECKPOINT), path);
     expect((await load(path)).has("openvino_language_model")).toBe(true);
   });

@@ -1,42 +1,22 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ModelError, OptionError, UnsupportedError } from "../core/errors.js";
+import { failureOf, useTemporaryModels } from "../testing/temporary-models.js";
 import { resolveWhisperModel, type ResolveWhisperOptions, type WhisperModelSource } from "./whisper-model.js";
 
 const fixture = (name: string): string => fileURLToPath(new URL(`../../test/fixtures/whisper/${name}`, import.meta.url));
 const [IR, HF, CT2] = [fixture("tiny-ir"), fixture("tiny-hf"), fixture("ct2-tiny")];
 
-let root: string;
-let cacheFolder: string;
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "pergola-whisper-"));
-  cacheFolder = join(root, "cache");
-});
-afterEach(() => rm(root, { recursive: true, force: true }));
+const models = useTemporaryModels("whisper");
+const { copyOf, conversions } = models;
 
 const load = (model: unknown, more: Partial<ResolveWhisperOptions> = {}): Promise<WhisperModelSource> =>
-  resolveWhisperModel(model, { cacheFolder, ...more });
+  resolveWhisperModel(model, { cacheFolder: models.cacheFolder, ...more });
 
-async function failure(model: unknown, more: Partial<ResolveWhisperOptions> = {}): Promise<Error> {
-  const error: unknown = await load(model, more).then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(Error);
-  return error as Error;
-}
-
-/** A copy of a fixture, to be spoiled. */
-async function copyOf(fixturePath: string): Promise<string> {
-  const path = join(root, "model");
-  await cp(fixturePath, path, { recursive: true });
-  return path;
-}
-
-const conversions = (): Promise<string[]> => readdir(join(cacheFolder, "converted")).catch(() => []);
+const failure = (model: unknown, more: Partial<ResolveWhisperOptions> = {}): Promise<Error> => failureOf(load(model, more));
 
 describe("OpenVINO IR", () => {
   it("is used as it is", async () => {
@@ -102,7 +82,7 @@ describe.each([
     const fractions: number[] = [];
     const source = await load(fixturePath, { onProgress: (fraction) => fractions.push(fraction) });
     expect(source).toMatchObject({ path: fixturePath, format });
-    expect(source.folder.startsWith(join(cacheFolder, "converted"))).toBe(true);
+    expect(source.folder.startsWith(join(models.cacheFolder, "converted"))).toBe(true);
     expect(source.config).toMatchObject({ model_type: "whisper", d_model: 16, vocab_size: 1768 });
     expect(source.generationConfig).toMatchObject({ no_timestamps_token_id: 266, suppress_tokens: [1, 2, 7, 257, 261, 262, 263, 264, 265] });
     expect(fractions.length).toBeGreaterThan(2);
@@ -201,7 +181,7 @@ describe.each([
   });
 
   it("has old rests of killed processes removed, and only those", async () => {
-    const folder = join(cacheFolder, "converted");
+    const folder = join(models.cacheFolder, "converted");
     for (const [name, age] of [[".partial-old-1-00", 2 * 86_400], [".partial-new-2-00", 60]] as const) {
       await mkdir(join(folder, name), { recursive: true });
       const then = Date.now() / 1000 - age;
@@ -300,7 +280,7 @@ describe("a CTranslate2 checkpoint", () => {
 
 describe("other things are named", () => {
   async function folder(files: Record<string, string>): Promise<string> {
-    const path = join(root, "other");
+    const path = join(models.root, "other");
     await mkdir(path, { recursive: true });
     for (const [name, content] of Object.entries(files)) await writeFile(join(path, name), content);
     return path;
@@ -333,7 +313,7 @@ describe("other things are named", () => {
   });
 
   it("a path with nothing at it, and a hub id", async () => {
-    expect(await failure(join(root, "none"))).toBeInstanceOf(ModelError);
+    expect(await failure(join(models.root, "none"))).toBeInstanceOf(ModelError);
     expect(await failure("openai/whisper-base")).toBeInstanceOf(UnsupportedError);
   });
 

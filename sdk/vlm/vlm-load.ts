@@ -1,7 +1,7 @@
 import { throwIfAborted } from "../core/abort.js";
 import { checkDevice } from "../core/devices.js";
 import { layerOfGenerationConfig } from "../core/generation-options.js";
-import { engineOptions, namesGiven, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
+import { attentionNote, namesGiven, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
 import { loadSideBySide, nativeForDevice, openNative } from "../core/native-load.js";
 import type { NativeAddon, NativeGenerator, NativeGeneratorOptions, NativeGraph } from "../core/native-types.js";
@@ -12,6 +12,7 @@ import { RgbImage } from "../media/rgb-image.js";
 import { resolveCache } from "../models/cache.js";
 import { planInWords } from "../models/convert/check-plan.js";
 import { modelPath } from "../models/model-path.js";
+import { LANGUAGE_GRAPHS, visionGeneratorOptions } from "../models/vision-generator.js";
 import { resolveVisionModel, type VisionModelSource } from "../models/vision-model.js";
 import { ChatTemplate } from "../text/chat-template.js";
 import { templateOfFolder, templateOfText } from "../text/template-source.js";
@@ -31,8 +32,7 @@ export interface LoadedVisionModel {
 }
 
 const GRAPHS = {
-  decoder: "openvino_language_model",
-  embeddings: "openvino_text_embeddings_model",
+  ...LANGUAGE_GRAPHS,
   head: "openvino_lm_head_model",
 };
 
@@ -75,7 +75,12 @@ export async function loadVisionModel(model: unknown, options: VLMLoadOptions): 
           native,
           source,
           family,
-          generatorOptions(source, resolved, cache.folder),
+          visionGeneratorOptions(
+            source,
+            resolved,
+            cache.folder,
+            source.has(GRAPHS.head) ? { head: source.graph(GRAPHS.head) } : {},
+          ),
           { ...place, properties },
           progress,
           ends,
@@ -119,7 +124,7 @@ export async function loadVisionModel(model: unknown, options: VLMLoadOptions): 
         notes: [
           ...config.notes,
           ...(cache.warning === undefined ? [] : [cache.warning]),
-          ...(generator.info.fallbackReason === "" ? [] : [`attention is stateful: ${generator.info.fallbackReason}`]),
+          ...attentionNote(generator.info.fallbackReason),
         ],
         loadMs: performance.now() - started,
         family: openedFamily,
@@ -212,23 +217,4 @@ function loadMsOf(graphs: ReadonlyMap<string, NativeGraph>): number {
     (sum, { info: { timings } }) => sum + timings.readMs + timings.compileMs + timings.importMs,
     0,
   );
-}
-
-function generatorOptions(
-  source: VisionModelSource,
-  options: ResolvedLoadOptions,
-  cacheDir: string,
-): NativeGeneratorOptions {
-  const { xml, bin, modelKey } = source.graph(GRAPHS.decoder);
-  return {
-    source: { kind: "ir", xml, bin },
-    embeddings: source.graph(GRAPHS.embeddings),
-    ...(source.has(GRAPHS.head) ? { head: source.graph(GRAPHS.head) } : {}),
-    ...engineOptions(options),
-    // Checkpoints are rounded when they are converted.
-    weights: "file",
-    contextLength: source.contextLength,
-    cacheDir,
-    modelKey,
-  };
 }
