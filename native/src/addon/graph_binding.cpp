@@ -77,6 +77,11 @@ struct GraphBinding::Job {
         holder.SuppressDestruct();
     }
 
+    /// From any thread: has the job settled on JavaScript's.
+    static void post(const std::shared_ptr<Job>& job) {
+        job->mailbox->post(Mailbox::Task([job](Napi::Env env) { job->settle(env); }));
+    }
+
     void settle(Napi::Env env) {
         environment.let_go();
         holder.Reset();
@@ -101,19 +106,18 @@ Napi::Value GraphBinding::infer(const Napi::CallbackInfo& info) {
         auto inputs = read_tensors(info[0]);
         auto job = std::make_shared<Job>(*environment_, info.This().As<Napi::Object>());
         job->inputs = std::move(inputs);
-        const auto settle = [job] { job->mailbox->post(Mailbox::Task([job](Napi::Env env) { job->settle(env); })); };
-        job->place = queue_->push([job, settle, graph = graph_] {
+        job->place = queue_->push([job, graph = graph_] {
             try {
                 job->outputs = graph->infer(job->inputs, job->stop);
             } catch (...) {
                 job->error = std::current_exception();
             }
             job->inputs.clear();
-            settle();
+            Job::post(job);
         });
         if (job->place == 0) {
             job->error = std::make_exception_ptr(EngineError(ErrorCode::Disposed, "the graph is closed"));
-            settle();
+            Job::post(job);
         }
         const auto id = static_cast<uint64_t>(environment_->next_id());
         for (auto it = jobs_.begin(); it != jobs_.end();) it = it->second.expired() ? jobs_.erase(it) : std::next(it);
@@ -132,7 +136,7 @@ Napi::Value GraphBinding::stop(const Napi::CallbackInfo& info) {
     graph_->stop(job->stop);
     if (queue_->remove(job->place)) {
         job->error = std::make_exception_ptr(EngineError(ErrorCode::Aborted, "the inference was stopped"));
-        job->mailbox->post(Mailbox::Task([job](Napi::Env env) { job->settle(env); }));
+        Job::post(job);
     }
     return info.Env().Undefined();
 }

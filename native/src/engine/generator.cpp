@@ -122,23 +122,24 @@ void Generator::measure_batches(const LoadControl& control) {
         chunks.push_back({attached, ids.data(), 1, 0, true, &input});
     }
     const auto time_of = [&](size_t count) {
-        double best = 0;
+        double last = 0;
         for (int turn = 0; turn < 2; ++turn) {  // the first one makes the kernels
             control.check();
             const auto start = Clock::now();
             infer({chunks.begin(), chunks.begin() + static_cast<std::ptrdiff_t>(count)});
-            best = milliseconds(start, Clock::now());
+            last = milliseconds(start, Clock::now());
         }
-        return best;
+        return last;
     };
+    std::exception_ptr failure;
     try {
         if (fits && 2 * time_of(kFew) < kWorthwhile * time_of(kMany)) model_->quick_sequences = kFew;
     } catch (...) {
-        for (size_t i = 0; i < attached; ++i) runner_->release(i);
-        throw;
+        failure = std::current_exception();
     }
     for (size_t i = 0; i < attached; ++i) runner_->release(i);
     runner_->clear_cache();
+    if (failure) std::rethrow_exception(failure);
 }
 
 void Generator::warm_up(const LoadControl& control) {
