@@ -90,7 +90,9 @@ describe("readGguf", () => {
       return copy;
     };
     expect((await failure(await write("a", "PK\u0003\u0004rest"))).message).toContain("not a GGUF file");
-    expect((await failure(await write("b", "version https://git-lfs.github.com/spec/v1"))).message).toContain("Git LFS");
+    expect((await failure(await write("b", "version https://git-lfs.github.com/spec/v1"))).message).toContain(
+      "Git LFS",
+    );
     expect((await failure(await write("c", "<!DOCTYPE html>"))).message).toContain("web page");
     expect((await failure(await write("d", changed(4, [1, 0, 0, 0])))).message).toContain("version 1");
     expect((await failure(await write("e", changed(4, [9, 0, 0, 0])))).message).toContain("version 9");

@@ -89,19 +89,24 @@ function checkShards(files: string[], headers: Header[], path: string): void {
   };
   const declared = headers[0]!.metadata.number("split.count") ?? 1;
   if (files.length === 1 && declared > 1) {
-    fail(path, `this is one of ${declared} parts of a split model, but its name does not tell where the others are; open it by its name ending in -00001-of-${String(declared).padStart(5, "0")}.gguf`);
+    fail(
+      path,
+      `this is one of ${declared} parts of a split model, but its name does not tell where the others are; open it by its name ending in -00001-of-${String(declared).padStart(5, "0")}.gguf`,
+    );
   }
   if (files.length === 1) return;
   for (const [index, header] of headers.entries()) {
     const file = files[index]!;
     const count = header.metadata.number("split.count");
     const number = header.metadata.number("split.no");
-    if (count !== files.length) fail(file, `named as one of ${files.length} parts, but the file says ${count ?? "it is whole"}`);
+    if (count !== files.length)
+      fail(file, `named as one of ${files.length} parts, but the file says ${count ?? "it is whole"}`);
     if (number !== index) fail(file, `named as part ${index + 1}, but the file says it is part ${(number ?? 0) + 1}`);
   }
   const expected = headers[0]!.metadata.number("split.tensors.count");
   const found = headers.reduce((sum, header) => sum + header.tensors.length, 0);
-  if (expected !== undefined && expected !== found) fail(files[0]!, `the parts have ${found} tensors together, ${expected} are expected`);
+  if (expected !== undefined && expected !== found)
+    fail(files[0]!, `the parts have ${found} tensors together, ${expected} are expected`);
 }
 
 interface Header {
@@ -141,7 +146,8 @@ async function readPreamble(reader: GgufReader): Promise<number> {
     reader.fail(`not a GGUF file (it starts with ${JSON.stringify(magic)})${hint}`);
   }
   const version = await reader.uint32("the header");
-  if (version !== 0 && (version & 0xffff) === 0) reader.fail("this is a big-endian GGUF file; only little-endian files can be read");
+  if (version !== 0 && (version & 0xffff) === 0)
+    reader.fail("this is a big-endian GGUF file; only little-endian files can be read");
   if (version === 1) reader.fail("GGUF version 1 is not supported; convert the model again with a current llama.cpp");
   if (version !== 2 && version !== 3) reader.fail(`GGUF version ${version} is not supported (2 and 3 are)`);
   return version;
@@ -152,7 +158,9 @@ async function readBody(reader: GgufReader, file: string, index: number, size: n
   const keyCount = await reader.length("the metadata count");
   // A key takes 13 bytes at least, a tensor description 24.
   if (keyCount * 13 + tensorCount * 24 > reader.remaining) {
-    reader.fail(`${keyCount} metadata keys and ${tensorCount} tensors do not fit into ${size} bytes; the file is truncated or damaged`);
+    reader.fail(
+      `${keyCount} metadata keys and ${tensorCount} tensors do not fit into ${size} bytes; the file is truncated or damaged`,
+    );
   }
   const metadata = new GgufMetadata(file);
   for (let count = 0; count < keyCount; count++) {
@@ -181,7 +189,9 @@ async function readTensor(reader: GgufReader, file: number, count: number): Prom
   if (known) {
     const row = dimensions[0] ?? 1;
     if (row % known.blockSize !== 0) {
-      reader.fail(`${what} has rows of ${row} values, which is not a multiple of the ${known.blockSize} that ${known.name} packs together`);
+      reader.fail(
+        `${what} has rows of ${row} values, which is not a multiple of the ${known.blockSize} that ${known.name} packs together`,
+      );
     }
     byteLength = (dimensions.reduce((product, size) => product * size, 1) / known.blockSize) * known.blockBytes;
   }
@@ -200,7 +210,9 @@ function placeTensors(reader: GgufReader, metadata: GgufMetadata, tensors: GgufT
     tensor.offset += dataStart;
     const end = tensor.offset + tensor.byteLength;
     if (end > size) {
-      reader.fail(`tensor "${tensor.name}" ends at byte ${end}, but the file has only ${size} bytes; it is truncated, download it again`);
+      reader.fail(
+        `tensor "${tensor.name}" ends at byte ${end}, but the file has only ${size} bytes; it is truncated, download it again`,
+      );
     }
   }
 }

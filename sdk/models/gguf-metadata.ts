@@ -1,14 +1,7 @@
 import { ModelError } from "../core/errors.js";
 
 type TypedArray =
-  | Uint8Array
-  | Int8Array
-  | Uint16Array
-  | Int16Array
-  | Uint32Array
-  | Int32Array
-  | Float32Array
-  | Float64Array;
+  Uint8Array | Int8Array | Uint16Array | Int16Array | Uint32Array | Int32Array | Float32Array | Float64Array;
 
 /** A metadata value. 64-bit integers are numbers where they fit exactly, otherwise bigints. */
 export type GgufValue = number | bigint | boolean | string | TypedArray | GgufValue[];

@@ -4,7 +4,11 @@ import { GgufMetadata, type GgufFile, type GgufValue } from "./gguf-file.js";
 import { checkGgufSupport } from "./gguf-support.js";
 import { ggmlType } from "./gguf-types.js";
 
-function gguf(architecture: string, entries: Record<string, GgufValue> = {}, tensors: [string, number][] = []): GgufFile {
+function gguf(
+  architecture: string,
+  entries: Record<string, GgufValue> = {},
+  tensors: [string, number][] = [],
+): GgufFile {
   const metadata = new GgufMetadata("x.gguf", [["general.architecture", architecture], ...Object.entries(entries)]);
   return {
     version: 3,

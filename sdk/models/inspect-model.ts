@@ -73,7 +73,12 @@ async function inspectLanguageModel(model: string | URL): Promise<ModelInspectio
   const told = { pipelines: ["LLMPipeline" as const], architecture, contextLength };
   if (source.kind === "gguf") {
     const { files, tensors } = source.gguf;
-    return { format: "gguf", ...told, files, weightBytes: tensors.reduce((sum, { byteLength }) => sum + byteLength, 0) };
+    return {
+      format: "gguf",
+      ...told,
+      files,
+      weightBytes: tensors.reduce((sum, { byteLength }) => sum + byteLength, 0),
+    };
   }
   return { format: "ir", ...told, files: [source.xml, source.bin], weightBytes: await sizeOf([source.bin]) };
 }
@@ -127,7 +132,10 @@ async function inspectCheckpoint(model: string | URL): Promise<ModelInspection> 
       format: checkpoint.format,
       pipelines: PIPELINES_OF[checkpoint.architecture] ?? ["LLMPipeline"],
       files: [...new Set(tensors.map(({ file }) => file))].toSorted(),
-      weightBytes: tensors.reduce((sum, { shape, type: kind }) => sum + Math.ceil(elementCount(shape) * bytesOf(kind)), 0),
+      weightBytes: tensors.reduce(
+        (sum, { shape, type: kind }) => sum + Math.ceil(elementCount(shape) * bytesOf(kind)),
+        0,
+      ),
       architecture: isWhisper || typeof type !== "string" ? checkpoint.architecture : type,
       contextLength: isWhisper ? decoderPositions(config) : contextLengthOf(config),
     };

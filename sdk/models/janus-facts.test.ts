@@ -76,7 +76,9 @@ describe("facts of the published models", () => {
   it("takes the guidance that the files ask for, if it is a number that can be used", () => {
     const guidance = (value: unknown): number =>
       janusFacts(source({ config: original, generationConfig: { guidance_scale: value } })).guidanceScale;
-    expect([guidance(7.5), guidance(1), guidance("5"), guidance(-1), guidance(null), guidance(1e9)]).toEqual([7.5, 1, 5, 5, 5, 5]);
+    expect([guidance(7.5), guidance(1), guidance("5"), guidance(-1), guidance(null), guidance(1e9)]).toEqual([
+      7.5, 1, 5, 5, 5, 5,
+    ]);
   });
 });
 
@@ -109,7 +111,10 @@ describe("prompt", () => {
   });
 
   it("begins as transformers has it", () => {
-    const { full_text: full, template_text: text } = goldens["text_only"] as { full_text: string; template_text: string };
+    const { full_text: full, template_text: text } = goldens["text_only"] as {
+      full_text: string;
+      template_text: string;
+    };
     expect(full).toBe(facts.tokens.bos + facts.systemPrompt + text);
   });
 });

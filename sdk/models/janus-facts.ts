@@ -73,7 +73,8 @@ export function janusFacts(source: VisionModelSource): JanusFacts {
   return {
     ...sizes,
     gridSize,
-    guidanceScale: typeof guidance === "number" && guidance >= 1 && guidance <= MOST_GUIDANCE ? guidance : DEFAULT_GUIDANCE,
+    guidanceScale:
+      typeof guidance === "number" && guidance >= 1 && guidance <= MOST_GUIDANCE ? guidance : DEFAULT_GUIDANCE,
     tokens: tokensOf(processorConfig),
     // The original program has no such flag and always begins so.
     useDefaultSystemPrompt: typeof systemPromptFlag === "boolean" ? systemPromptFlag : original,
@@ -85,11 +86,20 @@ export function janusFacts(source: VisionModelSource): JanusFacts {
 type Sizes = Pick<JanusFacts, "imageTokens" | "imageSize" | "codebookSize" | "codeDimension" | "hiddenSize">;
 
 function transformersSizes(config: Json, file: string): Sizes {
-  const [vision, vq, text] = [section(config, "vision_config"), section(config, "vq_config"), section(config, "text_config")];
+  const [vision, vq, text] = [
+    section(config, "vision_config"),
+    section(config, "vq_config"),
+    section(config, "text_config"),
+  ];
   const imageSize = positiveInteger(vision, "vision_config.image_size", file, 384);
   const patchSize = positiveInteger(vision, "vision_config.patch_size", file, 16);
   return {
-    imageTokens: positiveInteger(vision, "vision_config.num_image_tokens", file, Math.floor(imageSize / patchSize) ** 2),
+    imageTokens: positiveInteger(
+      vision,
+      "vision_config.num_image_tokens",
+      file,
+      Math.floor(imageSize / patchSize) ** 2,
+    ),
     imageSize,
     codebookSize: positiveInteger(vq, "vq_config.num_embeddings", file, 16_384),
     codeDimension: positiveInteger(vq, "vq_config.embed_dim", file, 8),

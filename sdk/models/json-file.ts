@@ -20,7 +20,10 @@ export async function readJsonObject(file: string): Promise<Record<string, unkno
     // Some tools write a byte order mark.
     value = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (cause) {
-    throw new ModelError(`${file} is not valid JSON: ${(cause as Error).message}. Fetch the file again.`, { file, cause });
+    throw new ModelError(`${file} is not valid JSON: ${(cause as Error).message}. Fetch the file again.`, {
+      file,
+      cause,
+    });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new ModelError(`${file} must hold a JSON object.`, { file });

@@ -24,5 +24,7 @@ export function positiveInteger(config: Json, name: string, file: string, fallba
   const value = given ?? fallback;
   if (typeof value === "number" && Number.isSafeInteger(value) && value > 0 && value < LIMIT) return value;
   const range = typeof given === "number" && given >= LIMIT ? ` below ${LIMIT}` : "";
-  throw new ModelError(`${file}: "${name}" must be a positive whole number${range}, found ${JSON.stringify(given)}.`, { file });
+  throw new ModelError(`${file}: "${name}" must be a positive whole number${range}, found ${JSON.stringify(given)}.`, {
+    file,
+  });
 }

@@ -65,7 +65,10 @@ describe("readModelFacts", () => {
       file: join(root, "broken", "generation_config.json"),
     });
     const list = await withConfig("list", []);
-    await expect(readModelFacts(list)).rejects.toMatchObject({ code: "model", file: join(root, "list", "config.json") });
+    await expect(readModelFacts(list)).rejects.toMatchObject({
+      code: "model",
+      file: join(root, "list", "config.json"),
+    });
   });
 
   it("reads a GGUF header", async () => {
@@ -82,7 +85,12 @@ describe("readModelFacts", () => {
       path: file,
       gguf: { version: 3, metadata, tensors: [], files: [file], fileSize: 4 },
     });
-    expect(facts).toMatchObject({ architecture: "llama", contextLength: 8192, eosTokenIds: [2, 9], generationConfig: {} });
+    expect(facts).toMatchObject({
+      architecture: "llama",
+      contextLength: 8192,
+      eosTokenIds: [2, 9],
+      generationConfig: {},
+    });
   });
 });
 

@@ -81,12 +81,21 @@ describe("ways to name a folder", () => {
 });
 
 describe("arguments that are no path", () => {
-  it.each([undefined, null, 5, "", "  ", Buffer.from("x"), {}, [], new URL("http://host/model"), "https://host/m", "a\0b"])(
-    "%s",
-    async (given) => {
-      await expect(resolveModel(given)).rejects.toMatchObject({ code: "option", path: "model" });
-    },
-  );
+  it.each([
+    undefined,
+    null,
+    5,
+    "",
+    "  ",
+    Buffer.from("x"),
+    {},
+    [],
+    new URL("http://host/model"),
+    "https://host/m",
+    "a\0b",
+  ])("%s", async (given) => {
+    await expect(resolveModel(given)).rejects.toMatchObject({ code: "option", path: "model" });
+  });
 });
 
 describe("folders that will not do", () => {
@@ -209,8 +218,14 @@ describe("checkpoints", () => {
   });
 
   it("give way to IR and GGUF, which have the weights that they have", async () => {
-    await expect(resolveModel(FIXTURE, { cacheFolder, weights: "int4" })).rejects.toMatchObject({ code: "option", path: "weights" });
-    await expect(resolveModel(FIXTURE, { cacheFolder, groupSize: 64 })).rejects.toMatchObject({ code: "option", path: "groupSize" });
+    await expect(resolveModel(FIXTURE, { cacheFolder, weights: "int4" })).rejects.toMatchObject({
+      code: "option",
+      path: "weights",
+    });
+    await expect(resolveModel(FIXTURE, { cacheFolder, groupSize: 64 })).rejects.toMatchObject({
+      code: "option",
+      path: "groupSize",
+    });
     expect(await resolveModel(FIXTURE, { cacheFolder, weights: "int8" })).toMatchObject({ kind: "ir", path: FIXTURE });
   });
 
@@ -222,16 +237,27 @@ describe("checkpoints", () => {
     const janus = await checkpoint("ck-janus", { model_type: "multi_modality" });
     await expect(resolveModel(janus, { cacheFolder })).rejects.toThrow(/VLMPipeline.*ImagePipeline/);
     const other = await checkpoint("ck-other", { model_type: "mamba" });
-    await expect(resolveModel(other, { cacheFolder })).rejects.toMatchObject({ code: "unsupported", subject: "conversion of mamba" });
+    await expect(resolveModel(other, { cacheFolder })).rejects.toMatchObject({
+      code: "unsupported",
+      subject: "conversion of mamba",
+    });
     await expect(resolveModel(other, { cacheFolder })).rejects.toThrow(/"mamba".*llama.*qwen3.*optimum/s);
     const pickled = await folder("ck-pickled", { "config.json": "{}", "pytorch_model.bin": "x" });
-    await expect(resolveModel(pickled, { cacheFolder })).rejects.toMatchObject({ code: "unsupported", subject: "PyTorch weights" });
+    await expect(resolveModel(pickled, { cacheFolder })).rejects.toMatchObject({
+      code: "unsupported",
+      subject: "PyTorch weights",
+    });
   });
 
   it("can be abandoned while they are converted", async () => {
     const reason = new Error("enough");
     const controller = new AbortController();
-    const loading = converted({ weights: "int4", groupSize: 128, signal: controller.signal, onProgress: () => controller.abort(reason) });
+    const loading = converted({
+      weights: "int4",
+      groupSize: 128,
+      signal: controller.signal,
+      onProgress: () => controller.abort(reason),
+    });
     await expect(loading).rejects.toBe(reason);
     expect(await readdir(join(cacheFolder, "converted"))).not.toContainEqual(expect.stringMatching(/^\.partial/));
   });
@@ -248,7 +274,11 @@ describe("GGUF", () => {
     await writeFile(path, gguf());
     await writeFile(join(dirname(path), "mmproj-model.gguf"), gguf());
     expect(await files(path)).toEqual([path]);
-    expect(await resolveModel(dirname(path))).toMatchObject({ kind: "gguf", path: dirname(path), gguf: { files: [path] } });
+    expect(await resolveModel(dirname(path))).toMatchObject({
+      kind: "gguf",
+      path: dirname(path),
+      gguf: { files: [path] },
+    });
     const blob = join(root, "0a1b2c");
     await writeFile(blob, gguf());
     expect(await files(blob)).toEqual([blob]);
@@ -273,7 +303,10 @@ describe("GGUF", () => {
   it("asks which of several models is meant, and refuses what is no GGUF", async () => {
     const path = await folder("several", { "a.gguf": "x", "b.gguf": "x" });
     await expect(resolveModel(path)).rejects.toThrow(/2 GGUF models: a.gguf, b.gguf/);
-    await expect(resolveModel(join(path, "a.gguf"))).rejects.toMatchObject({ code: "model", file: join(path, "a.gguf") });
+    await expect(resolveModel(join(path, "a.gguf"))).rejects.toMatchObject({
+      code: "model",
+      file: join(path, "a.gguf"),
+    });
     const empty = await folder("nothing", { "a.gguf": "" });
     await expect(resolveModel(empty)).rejects.toThrow(/a.gguf is empty/);
     await symlink(join(path, "gone"), join(root, "dangling.gguf"));

@@ -62,12 +62,9 @@ const OTHER_KINDS: [file: string, kind: string][] = [
 export async function resolveModel(model: unknown, checkpoints?: CheckpointOptions): Promise<ModelSource> {
   const path = modelPath(model);
   const found = await stat(path).catch(() => undefined);
-  if (!found) throw await missingModel(String(model), path, "an OpenVINO model, a safetensors checkpoint or a .gguf file");
-  const source = found.isDirectory()
-    ? await resolveFolder(path)
-    : found.isFile()
-      ? await resolveFile(path)
-      : undefined;
+  if (!found)
+    throw await missingModel(String(model), path, "an OpenVINO model, a safetensors checkpoint or a .gguf file");
+  const source = found.isDirectory() ? await resolveFolder(path) : found.isFile() ? await resolveFile(path) : undefined;
   if (source === "checkpoint") return convertedModel(path, checkpoints);
   if (source) {
     if (checkpoints) refuseFormats(source, checkpoints);
@@ -87,8 +84,10 @@ async function resolveFile(path: string): Promise<ModelSource | "checkpoint"> {
   if (problem !== undefined) throw new ModelError(`The model file ${path} is ${problem}.`, { file: path });
   const extension = extname(path).toLowerCase();
   // A file of the Hugging Face cache has no ending, so the content counts as well.
-  if (extension === ".gguf" || (await startsWith(path, "GGUF"))) return { kind: "gguf", path, gguf: await readGguf(path) };
-  if (basename(path) === "openvino_model.xml" || basename(path) === "openvino_model.bin") return resolveFolder(dirname(path));
+  if (extension === ".gguf" || (await startsWith(path, "GGUF")))
+    return { kind: "gguf", path, gguf: await readGguf(path) };
+  if (basename(path) === "openvino_model.xml" || basename(path) === "openvino_model.bin")
+    return resolveFolder(dirname(path));
   if (extension === ".safetensors") return "checkpoint";
   throw new ModelError(`${path} is no model this SDK can load: pass a model folder or a .gguf file.`, { file: path });
 }
@@ -103,12 +102,17 @@ async function resolveFolder(path: string): Promise<ModelSource | "checkpoint"> 
   if (gguf) return { kind: "gguf", path, gguf: await readGgufFile(gguf) };
   const other = OTHER_KINDS.find(([file]) => names.includes(file));
   if (other) {
-    throw new ModelError(`${path} holds ${other[1]} (${other[0]}), not a language model (openvino_model.xml).`, { file: path });
+    throw new ModelError(`${path} holds ${other[1]} (${other[0]}), not a language model (openvino_model.xml).`, {
+      file: path,
+    });
   }
-  if (names.some((name) => /\.(safetensors|pt|pth)$|\.safetensors\.index\.json$|^(pytorch_)?model.*\.bin$/.test(name))) return "checkpoint";
+  if (names.some((name) => /\.(safetensors|pt|pth)$|\.safetensors\.index\.json$|^(pytorch_)?model.*\.bin$/.test(name)))
+    return "checkpoint";
   throw new ModelError(
     `${path} holds no model: neither openvino_model.xml and openvino_model.bin, nor model.safetensors, nor a .gguf file. ` +
-      (names.length === 0 ? "It is empty." : `It holds: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.`),
+      (names.length === 0
+        ? "It is empty."
+        : `It holds: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.`),
     { file: path },
   );
 }
@@ -141,14 +145,20 @@ async function convertedModel(path: string, options: CheckpointOptions | undefin
   const checkpoint = await findCheckpoint(path);
   const { architecture, folder } = checkpoint;
   if (architecture !== LANGUAGE_MODEL.name) {
-    throw new ModelError(`${folder} holds ${OTHER_CHECKPOINTS[architecture] ?? `a model of the kind ${architecture}`}.`, {
-      file: folder,
-    });
+    throw new ModelError(
+      `${folder} holds ${OTHER_CHECKPOINTS[architecture] ?? `a model of the kind ${architecture}`}.`,
+      {
+        file: folder,
+      },
+    );
   }
   if (!options) {
-    throw new UnsupportedError(`${folder} is a checkpoint, which must be converted first (pergola convert, or LLMPipeline.load).`, {
-      subject: "checkpoint without conversion",
-    });
+    throw new UnsupportedError(
+      `${folder} is a checkpoint, which must be converted first (pergola convert, or LLMPipeline.load).`,
+      {
+        subject: "checkpoint without conversion",
+      },
+    );
   }
   const { weights = "f16", groupSize } = options;
   const converted = await cachedConversion({ checkpoint, plan: { format: weights, groupSize } }, options);
@@ -161,9 +171,12 @@ function refuseFormats({ path, kind }: ModelSource, { weights, groupSize }: Chec
   const what = kind === "gguf" ? "a GGUF model" : "OpenVINO IR";
   const remedy = "To choose how weights are stored, pass the checkpoint it was made from (safetensors).";
   if (weights === "int4") {
-    throw new OptionError(`weights must be "file" or "int8" for ${path}: it is ${what}, whose weights are not rounded to 4 bits. ${remedy}`, {
-      ...{ path: "weights", expected: `"file" or "int8", for ${what}`, received: weights },
-    });
+    throw new OptionError(
+      `weights must be "file" or "int8" for ${path}: it is ${what}, whose weights are not rounded to 4 bits. ${remedy}`,
+      {
+        ...{ path: "weights", expected: `"file" or "int8", for ${what}`, received: weights },
+      },
+    );
   }
   if (groupSize !== undefined) {
     throw new OptionError(`groupSize must be left out for ${path}: it is ${what}. ${remedy}`, {

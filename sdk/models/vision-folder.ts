@@ -1,4 +1,4 @@
-import { readdir, } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ModelError, UnsupportedError } from "../core/errors.js";
 import { startsWith } from "./file-check.js";
@@ -64,7 +64,8 @@ async function kindOf(folder: string): Promise<VisionFolder> {
       { file: join(folder, "config.json") },
     );
   }
-  const content = names.length === 0 ? "It is empty." : `It holds: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.`;
+  const content =
+    names.length === 0 ? "It is empty." : `It holds: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.`;
   throw new ModelError(`${folder} does not hold ${WANTED}. ${content}`, { file: folder });
 }
 

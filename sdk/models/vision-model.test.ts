@@ -25,7 +25,8 @@ const { copyOf, conversions } = models;
 const load = (model: unknown, more: Partial<ResolveVisionOptions> = {}): Promise<VisionModelSource> =>
   resolveVisionModel(model, { cacheFolder: models.cacheFolder, ...more });
 
-const failure = (model: unknown, more: Partial<ResolveVisionOptions> = {}): Promise<Error> => failureOf(load(model, more));
+const failure = (model: unknown, more: Partial<ResolveVisionOptions> = {}): Promise<Error> =>
+  failureOf(load(model, more));
 
 /** A folder with a `config.json` and empty-looking files. */
 async function folderWith(config: Json | undefined, ...names: string[]): Promise<string> {
@@ -175,7 +176,9 @@ describe("Janus checkpoints", () => {
     const path = await copyOf(CHECKPOINT);
     const bytes = await readFile(join(path, "model.safetensors"));
     const length = Number(bytes.readBigUInt64LE(0));
-    const names = Object.keys(JSON.parse(bytes.toString("utf8", 8, 8 + length)) as Json).filter((name) => name !== "__metadata__");
+    const names = Object.keys(JSON.parse(bytes.toString("utf8", 8, 8 + length)) as Json).filter(
+      (name) => name !== "__metadata__",
+    );
     const shards = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"] as const;
     for (const shard of shards) await writeFile(join(path, shard), bytes);
     await rm(join(path, "model.safetensors"));
@@ -183,7 +186,8 @@ describe("Janus checkpoints", () => {
     await writeFile(join(path, "model.safetensors.index.json"), JSON.stringify({ weight_map: weightMap }));
     const source = await load(path);
     const whole = await load(CHECKPOINT);
-    const bin = (from: VisionModelSource): Promise<Buffer> => readFile(from.graph("openvino_vision_embeddings_model").bin);
+    const bin = (from: VisionModelSource): Promise<Buffer> =>
+      readFile(from.graph("openvino_vision_embeddings_model").bin);
     expect((await bin(source)).equals(await bin(whole))).toBe(true);
     await rm(join(path, shards[1]));
     const error = await failure(path);
@@ -254,7 +258,12 @@ describe("Janus checkpoints", () => {
 describe("what is no vision model", () => {
   const original = { model_type: "multi_modality" };
   it.each([
-    [original, ["pytorch_model-00001-of-00002.bin"], UnsupportedError, /PyTorch weights.*deepseek-community\/Janus-Pro/],
+    [
+      original,
+      ["pytorch_model-00001-of-00002.bin"],
+      UnsupportedError,
+      /PyTorch weights.*deepseek-community\/Janus-Pro/,
+    ],
     [original, ["pytorch_model.bin.index.json", "pytorch_model.bin"], UnsupportedError, /deepseek-community/],
     [original, ["decoder.onnx"], UnsupportedError, /ONNX.*deepseek-community/],
     [original, [], ModelError, /model\.safetensors/],

@@ -76,7 +76,8 @@ export async function resolveVisionModel(model: unknown, options: ResolveVisionO
   }
   const problems = await requireParts(folder, needs, format);
   throwIfAborted(signal);
-  const read = async (name: string): Promise<Record<string, unknown>> => (await readJsonObject(join(folder, name))) ?? {};
+  const read = async (name: string): Promise<Record<string, unknown>> =>
+    (await readJsonObject(join(folder, name))) ?? {};
   const [config, generationConfig] = [await read("config.json"), await read("generation_config.json")];
   const files = await graphFiles(folder, problems);
   return {
@@ -145,7 +146,9 @@ function incomplete(
     format === "openvino"
       ? "Copy the whole folder as it was exported or converted, links included"
       : "Remove the folder, so that the checkpoint is converted anew";
-  return new ModelError(`The model folder ${folder} is not complete: ${list}. ${remedy}.`, { file: join(folder, missing[0]!.file) });
+  return new ModelError(`The model folder ${folder} is not complete: ${list}. ${remedy}.`, {
+    file: join(folder, missing[0]!.file),
+  });
 }
 
 /** Graphs of which the folder has at least one of the two files. */
@@ -154,7 +157,10 @@ async function graphNames(folder: string): Promise<string[]> {
   return [...new Set(names.map((name) => name.slice(0, -".xml".length)))].sort();
 }
 
-async function graphFiles(folder: string, problems: ReadonlyMap<string, string>): Promise<Map<string, NativeGraphFiles>> {
+async function graphFiles(
+  folder: string,
+  problems: ReadonlyMap<string, string>,
+): Promise<Map<string, NativeGraphFiles>> {
   const files = new Map<string, NativeGraphFiles>();
   for (const name of await graphNames(folder)) {
     if (problems.has(`${name}.xml`) || problems.has(`${name}.bin`)) continue;

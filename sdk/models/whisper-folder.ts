@@ -1,4 +1,4 @@
-import { readdir, readFile, } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ModelError, UnsupportedError } from "../core/errors.js";
 import { problemOf, startsWith } from "./file-check.js";
@@ -62,7 +62,8 @@ async function kindOf(folder: string): Promise<WhisperFolder> {
     throw new ModelError(`The model folder ${folder} cannot be read.`, { file: folder, cause });
   });
   // Any of them shows what was meant; what is missing is told later.
-  if (names.some((name) => /^openvino_(encoder|decoder)_model\.(xml|bin)$/.test(name))) return { format: "openvino", folder };
+  if (names.some((name) => /^openvino_(encoder|decoder)_model\.(xml|bin)$/.test(name)))
+    return { format: "openvino", folder };
   const other = OTHER_KINDS.flatMap(([pattern, kind]) => {
     const name = names.find((candidate) => pattern.test(candidate));
     return name === undefined ? [] : [{ name, kind }];
@@ -72,17 +73,24 @@ async function kindOf(folder: string): Promise<WhisperFolder> {
   const config = names.includes("config.json") ? await readJsonObject(join(folder, "config.json")) : undefined;
   const type = config?.["model_type"];
   if (typeof type === "string" && type !== "whisper") {
-    throw new ModelError(`${folder} holds a model of the kind "${type}" (config.json), not ${WANTED}.`, { file: join(folder, "config.json") });
+    throw new ModelError(`${folder} holds a model of the kind "${type}" (config.json), not ${WANTED}.`, {
+      file: join(folder, "config.json"),
+    });
   }
-  if (names.some((name) => /^model.*\.safetensors(\.index\.json)?$/.test(name))) return { format: "safetensors", folder };
+  if (names.some((name) => /^model.*\.safetensors(\.index\.json)?$/.test(name)))
+    return { format: "safetensors", folder };
   const weights = names.find((name) => /\.(pt|pth)$|^pytorch_model.*\.bin$/.test(name));
   if (weights !== undefined) throw pyTorch(join(folder, weights));
   if (type === "whisper") {
-    throw new ModelError(`The Whisper checkpoint ${folder} has no weights (model.safetensors). Fetch them from the same repository.`, {
-      file: join(folder, "model.safetensors"),
-    });
+    throw new ModelError(
+      `The Whisper checkpoint ${folder} has no weights (model.safetensors). Fetch them from the same repository.`,
+      {
+        file: join(folder, "model.safetensors"),
+      },
+    );
   }
-  const content = names.length === 0 ? "It is empty." : `It holds: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.`;
+  const content =
+    names.length === 0 ? "It is empty." : `It holds: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.`;
   throw new ModelError(`${folder} does not hold ${WANTED}. ${content}`, { file: folder });
 }
 

@@ -7,7 +7,8 @@ import { ModelError, OptionError, UnsupportedError } from "../core/errors.js";
 import { failureOf, useTemporaryModels } from "../testing/temporary-models.js";
 import { resolveWhisperModel, type ResolveWhisperOptions, type WhisperModelSource } from "./whisper-model.js";
 
-const fixture = (name: string): string => fileURLToPath(new URL(`../../test/fixtures/whisper/${name}`, import.meta.url));
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../../test/fixtures/whisper/${name}`, import.meta.url));
 const [IR, HF, CT2] = [fixture("tiny-ir"), fixture("tiny-hf"), fixture("ct2-tiny")];
 
 const models = useTemporaryModels("whisper");
@@ -16,13 +17,17 @@ const { copyOf, conversions } = models;
 const load = (model: unknown, more: Partial<ResolveWhisperOptions> = {}): Promise<WhisperModelSource> =>
   resolveWhisperModel(model, { cacheFolder: models.cacheFolder, ...more });
 
-const failure = (model: unknown, more: Partial<ResolveWhisperOptions> = {}): Promise<Error> => failureOf(load(model, more));
+const failure = (model: unknown, more: Partial<ResolveWhisperOptions> = {}): Promise<Error> =>
+  failureOf(load(model, more));
 
 describe("OpenVINO IR", () => {
   it("is used as it is", async () => {
     const source = await load(IR);
     expect(source).toMatchObject({ path: IR, folder: IR, format: "openvino" });
-    expect(source.encoder).toEqual({ xml: join(IR, "openvino_encoder_model.xml"), bin: join(IR, "openvino_encoder_model.bin") });
+    expect(source.encoder).toEqual({
+      xml: join(IR, "openvino_encoder_model.xml"),
+      bin: join(IR, "openvino_encoder_model.bin"),
+    });
     expect(source.config["d_model"]).toBe(16);
     expect(source.generationConfig["no_timestamps_token_id"]).toBe(266);
     expect(source.preprocessorConfig["feature_size"]).toBe(80);
@@ -47,7 +52,9 @@ describe("OpenVINO IR", () => {
     await truncate(join(path, "config.json"), 0);
     const error = await failure(path);
     expect(error).toBeInstanceOf(ModelError);
-    expect(error.message).toMatch(/decoder_model\.bin \(missing\).*config\.json \(empty\).*tokenizer\.json \(missing\)/);
+    expect(error.message).toMatch(
+      /decoder_model\.bin \(missing\).*config\.json \(empty\).*tokenizer\.json \(missing\)/,
+    );
   });
 
   it("without state is not supported, with a remedy", async () => {
@@ -84,7 +91,10 @@ describe.each([
     expect(source).toMatchObject({ path: fixturePath, format });
     expect(source.folder.startsWith(join(models.cacheFolder, "converted"))).toBe(true);
     expect(source.config).toMatchObject({ model_type: "whisper", d_model: 16, vocab_size: 1768 });
-    expect(source.generationConfig).toMatchObject({ no_timestamps_token_id: 266, suppress_tokens: [1, 2, 7, 257, 261, 262, 263, 264, 265] });
+    expect(source.generationConfig).toMatchObject({
+      no_timestamps_token_id: 266,
+      suppress_tokens: [1, 2, 7, 257, 261, 262, 263, 264, 265],
+    });
     expect(fractions.length).toBeGreaterThan(2);
     expect([...fractions].sort((one, other) => one - other)).toEqual(fractions);
     expect(fractions.at(-1)).toBe(1);
@@ -98,10 +108,23 @@ describe.each([
     const { folder } = await load(fixturePath);
     expect((await readdir(folder)).sort()).toEqual([
       ...["config.json", "generation_config.json"],
-      ...["openvino_decoder_model.bin", "openvino_decoder_model.xml", "openvino_encoder_model.bin", "openvino_encoder_model.xml"],
-      ...["pergola-conversion.json", "preprocessor_config.json", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json"],
+      ...[
+        "openvino_decoder_model.bin",
+        "openvino_decoder_model.xml",
+        "openvino_encoder_model.bin",
+        "openvino_encoder_model.xml",
+      ],
+      ...[
+        "pergola-conversion.json",
+        "preprocessor_config.json",
+        "special_tokens_map.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+      ],
     ]);
-    const tokenizer = JSON.parse(await readFile(join(folder, "tokenizer.json"), "utf8")) as { added_tokens: { content: string }[] };
+    const tokenizer = JSON.parse(await readFile(join(folder, "tokenizer.json"), "utf8")) as {
+      added_tokens: { content: string }[];
+    };
     expect(tokenizer.added_tokens.at(-1)!.content).toBe("<|30.00|>");
     // It can be loaded like any other folder.
     expect(await load(folder)).toMatchObject({ folder, format: "openvino" });
@@ -121,18 +144,27 @@ describe.each([
     ["shorter weights", (folder) => truncate(join(folder, "openvino_decoder_model.bin"), 100)],
     ["a missing graph", (folder) => rm(join(folder, "openvino_encoder_model.xml"))],
     ["a missing list of files", (folder) => rm(join(folder, "pergola-conversion.json"))],
-    ["a changed tokenizer of the same size", async (folder) => {
-      const file = join(folder, "tokenizer.json");
-      await writeFile(file, (await readFile(file, "utf8")).replace("<|endoftext|>", "<|endoftexT|>"));
-    }],
-    ["another converter's files", async (folder) => {
-      const file = join(folder, "pergola-conversion.json");
-      await writeFile(file, (await readFile(file, "utf8")).replace(/"converter": \d+/, '"converter": 0'));
-    }],
-    ["a file in its place", async (folder) => {
-      await rm(folder, { recursive: true });
-      await writeFile(folder, "?");
-    }],
+    [
+      "a changed tokenizer of the same size",
+      async (folder) => {
+        const file = join(folder, "tokenizer.json");
+        await writeFile(file, (await readFile(file, "utf8")).replace("<|endoftext|>", "<|endoftexT|>"));
+      },
+    ],
+    [
+      "another converter's files",
+      async (folder) => {
+        const file = join(folder, "pergola-conversion.json");
+        await writeFile(file, (await readFile(file, "utf8")).replace(/"converter": \d+/, '"converter": 0'));
+      },
+    ],
+    [
+      "a file in its place",
+      async (folder) => {
+        await rm(folder, { recursive: true });
+        await writeFile(folder, "?");
+      },
+    ],
   ])("is converted again over %s", async (_, damage) => {
     const { folder } = await load(fixturePath);
     const before = await readFile(join(folder, "openvino_decoder_model.bin"));
@@ -182,7 +214,10 @@ describe.each([
 
   it("has old rests of killed processes removed, and only those", async () => {
     const folder = join(models.cacheFolder, "converted");
-    for (const [name, age] of [[".partial-old-1-00", 2 * 86_400], [".partial-new-2-00", 60]] as const) {
+    for (const [name, age] of [
+      [".partial-old-1-00", 2 * 86_400],
+      [".partial-new-2-00", 60],
+    ] as const) {
       await mkdir(join(folder, name), { recursive: true });
       const then = Date.now() / 1000 - age;
       await utimes(join(folder, name), then, then);
@@ -240,7 +275,11 @@ describe("a Hugging Face checkpoint", () => {
     const config = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
     await writeFile(file, JSON.stringify({ ...config, suppress_tokens: [1, 2], begin_suppress_tokens: [3] }));
     const { generationConfig } = await load(path);
-    expect(generationConfig).toMatchObject({ suppress_tokens: [1, 2], begin_suppress_tokens: [3], no_timestamps_token_id: 266 });
+    expect(generationConfig).toMatchObject({
+      suppress_tokens: [1, 2],
+      begin_suppress_tokens: [3],
+      no_timestamps_token_id: 266,
+    });
     expect(generationConfig).toMatchObject({ decoder_start_token_id: 257, eos_token_id: 256, max_length: 448 });
   });
 
@@ -292,10 +331,18 @@ describe("other things are named", () => {
     ["a vision-language model", { "openvino_language_model.xml": "<net/>" }, /a vision-language model/],
     ["a GGUF model", { "a.gguf": "GGUF" }, /a GGUF model/],
     ["a diffusion model", { "model_index.json": "{}" }, /a diffusion model/],
-    ["another checkpoint", { "config.json": '{"model_type":"llama"}', "model.safetensors": "x" }, /of the kind "llama"/],
+    [
+      "another checkpoint",
+      { "config.json": '{"model_type":"llama"}', "model.safetensors": "x" },
+      /of the kind "llama"/,
+    ],
     ["a folder with a text", { "readme.txt": "hello" }, /It holds: readme\.txt/],
     ["a checkpoint without weights", { "config.json": '{"model_type":"whisper"}' }, /has no weights/],
-    ["another CTranslate2 file", { "model.bin": "hello", "config.json": "{}", "tokenizer.json": "{}" }, /tokenizer\.json/],
+    [
+      "another CTranslate2 file",
+      { "model.bin": "hello", "config.json": "{}", "tokenizer.json": "{}" },
+      /tokenizer\.json/,
+    ],
   ])("%s", async (_, files, message) => {
     const error = await failure(await folder(files));
     expect(error).toBeInstanceOf(ModelError);

@@ -22,9 +22,12 @@ export function checkPlan({ format, groupSize }: WeightPlan, { name, formats }: 
   if (groupSize === undefined) return;
   const fields = { path: "groupSize", received: groupSize };
   if (format !== "int4") {
-    throw new OptionError(`groupSize is for int4 weights only, but weights is ${format}. Leave it out, or set weights to int4.`, {
-      ...{ ...fields, expected: "nothing unless weights is int4" },
-    });
+    throw new OptionError(
+      `groupSize is for int4 weights only, but weights is ${format}. Leave it out, or set weights to int4.`,
+      {
+        ...{ ...fields, expected: "nothing unless weights is int4" },
+      },
+    );
   }
   if (GROUP_SIZES.some((size) => size === groupSize)) return;
   const expected = "32, 64, 128, or -1 for one scale a row";

@@ -95,7 +95,11 @@ describe("a file that was broken off", () => {
   it("ends with the reason of a signal", async () => {
     const controller = new AbortController();
     const reason = new Error("enough");
-    const writing = writeConstants(graphOf([]), bin, { ...NOTE, signal: controller.signal, onBytes: () => controller.abort(reason) });
+    const writing = writeConstants(graphOf([]), bin, {
+      ...NOTE,
+      signal: controller.signal,
+      onBytes: () => controller.abort(reason),
+    });
     await expect(writing).rejects.toBe(reason);
     expect(await readdir(folder)).toEqual([]);
   });

@@ -94,7 +94,8 @@ export async function writeConstants(graph: Graph, bin: string, control: WriteCo
         writing.catch(() => undefined);
         position += piece.length;
       }
-      if (position - offset !== size) throw new RangeError(`${name} made ${position - offset} bytes instead of ${size}`);
+      if (position - offset !== size)
+        throw new RangeError(`${name} made ${position - offset} bytes instead of ${size}`);
     }
     await writing;
     await notes.end();

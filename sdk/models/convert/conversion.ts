@@ -174,11 +174,15 @@ function jsonText(value: unknown): string {
 
 /** A full disk and the like, in the SDK's terms. */
 export function asModelError(error: unknown, folder: string): unknown {
-  if (PergolaError.isInstance(error) || typeof (error as NodeJS.ErrnoException | null)?.syscall !== "string") return error;
+  if (PergolaError.isInstance(error) || typeof (error as NodeJS.ErrnoException | null)?.syscall !== "string")
+    return error;
   const { message, code } = error as NodeJS.ErrnoException;
   const remedy =
     code === "ENOSPC"
       ? "Free some space, or choose another folder"
       : "Choose a folder that can be written (for a conversion on loading: the cache option or PERGOLA_CACHE)";
-  return new ModelError(`The converted model cannot be written to ${folder}: ${message}. ${remedy}.`, { file: folder, cause: error });
+  return new ModelError(`The converted model cannot be written to ${folder}: ${message}. ${remedy}.`, {
+    file: folder,
+    cause: error,
+  });
 }

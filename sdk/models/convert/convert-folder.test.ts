@@ -1,6 +1,18 @@
 import { spawnSync } from "node:child_process";
 import type * as fs from "node:fs/promises";
-import { open, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile, type FileHandle } from "node:fs/promises";
+import {
+  open,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+  type FileHandle,
+} from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -80,7 +92,8 @@ describe("an interrupted conversion", () => {
     expect((await readdir(out)).sort()).toEqual(files);
     expect(await isComplete(out)).toBe(true);
     await convertModel(HF, join(root, "whole"));
-    for (const name of files) expect(await readFile(join(out, name)), name).toEqual(await readFile(join(root, "whole", name)));
+    for (const name of files)
+      expect(await readFile(join(out, name)), name).toEqual(await readFile(join(root, "whole", name)));
   });
 
   it("is not gone on with when something else is asked for", async () => {
@@ -173,7 +186,10 @@ describe("a disk", () => {
     await handle.close();
     await rm(join(root, "probe"));
     const real = prototype.write;
-    const write = vi.spyOn(prototype, "write").mockImplementation(async function (this: FileHandle, ...parts: unknown[]) {
+    const write = vi.spyOn(prototype, "write").mockImplementation(async function (
+      this: FileHandle,
+      ...parts: unknown[]
+    ) {
       const [partial] = await partials();
       // Once the encoder is complete there is no room any more.
       if (partial && (await stat(join(root, partial, ENCODER)).catch(() => undefined))) {
@@ -185,7 +201,9 @@ describe("a disk", () => {
     await expect(converting).rejects.toMatchObject({ code: "model", file: out });
     await expect(converting).rejects.toThrow(/no space left.*Free some space/);
     const [partial] = await partials();
-    expect(await readdir(join(root, partial!))).not.toContainEqual(expect.stringMatching(/decoder.*bin$|partial$|pergola-conversion/));
+    expect(await readdir(join(root, partial!))).not.toContainEqual(
+      expect.stringMatching(/decoder.*bin$|partial$|pergola-conversion/),
+    );
     write.mockRestore();
     const before = await inode(partial!, ENCODER);
     await convertModel(HF, out);

@@ -2,7 +2,14 @@ import { rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ModelError } from "../../core/errors.js";
 import { makeFolder } from "../cache.js";
-import { asModelError, bytesToWrite, isComplete, isWorthKeeping, writeConversion, type PreparedConversion } from "./conversion.js";
+import {
+  asModelError,
+  bytesToWrite,
+  isComplete,
+  isWorthKeeping,
+  writeConversion,
+  type PreparedConversion,
+} from "./conversion.js";
 import { PartialFolder } from "./partial-folder.js";
 
 /** Beside the constants: graphs as text, tokenizer, configuration. */
@@ -76,7 +83,9 @@ async function replace(partial: string, target: string, keepOther: boolean): Pro
       await rename(partial, target);
       return;
     } catch (error) {
-      const inTheWay = ["ENOTEMPTY", "EEXIST", "ENOTDIR", "EPERM", "EACCES"].includes((error as NodeJS.ErrnoException).code ?? "");
+      const inTheWay = ["ENOTEMPTY", "EEXIST", "ENOTDIR", "EPERM", "EACCES"].includes(
+        (error as NodeJS.ErrnoException).code ?? "",
+      );
       if (!inTheWay || attempt === 3 || !(await stat(target).catch(() => undefined))) throw error;
     }
     if (keepOther && (await isComplete(target))) {

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ModelError, OptionError } from "../../core/errors.js";
 import { convertModel } from "./convert-model.js";
 
-const fixture = (name: string): string => fileURLToPath(new URL(`../../../test/fixtures/whisper/${name}`, import.meta.url));
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../../../test/fixtures/whisper/${name}`, import.meta.url));
 const HF = fixture("tiny-hf");
 
 let root: string;

@@ -25,7 +25,8 @@ beforeAll(async () => void (cacheFolder = await mkdtemp(join(tmpdir(), "pergola-
 afterAll(() => rm(cacheFolder, { recursive: true, force: true }));
 
 const openGraph = (source: VisionModelSource, name: string): Promise<NativeGraph> =>
-  getNative().openGraph({ ...source.graph(`openvino_${name}_model`), device: "CPU", properties: {}, cacheDir: "" }).promise;
+  getNative().openGraph({ ...source.graph(`openvino_${name}_model`), device: "CPU", properties: {}, cacheDir: "" })
+    .promise;
 
 const opened = new Map<string, NativeGraph>();
 afterAll(() => Promise.all([...opened.values()].map((graph) => graph.close())));
@@ -52,7 +53,11 @@ function largestDifference(values: Float32Array, wanted: Float32Array): number {
 }
 
 /** Rows of a prompt, with the features of its pictures in their places. */
-async function promptRows(source: VisionModelSource, prompt: readonly number[], pictures: string): Promise<Float32Array> {
+async function promptRows(
+  source: VisionModelSource,
+  prompt: readonly number[],
+  pictures: string,
+): Promise<Float32Array> {
   const rows = Float32Array.from(floats(await run(source, "text_embeddings", [ids(prompt, 1, prompt.length)])));
   const places = prompt.flatMap((id, index) => (id === PLACEHOLDER ? [index] : []));
   const features = Array.from(pictures, (picture) => goldenFloats(`image_features_${picture}`).data);
@@ -72,9 +77,22 @@ async function hiddenStates(source: VisionModelSource, rows: Float32Array, batch
   const graph = await openGraph(source, "language");
   const [hidden] = await inferGraph(graph, [
     { name: "inputs_embeds", ...tensor(rows, batch, length, WIDTH) },
-    { name: "attention_mask", ...ids(positions.map(() => 1), batch, length) },
+    {
+      name: "attention_mask",
+      ...ids(
+        positions.map(() => 1),
+        batch,
+        length,
+      ),
+    },
     { name: "position_ids", ...ids(positions, batch, length) },
-    { name: "beam_idx", ...ids(Array.from({ length: batch }, (_, row) => row), batch) },
+    {
+      name: "beam_idx",
+      ...ids(
+        Array.from({ length: batch }, (_, row) => row),
+        batch,
+      ),
+    },
   ]).finally(() => graph.close());
   expect(hidden!.shape).toEqual([batch, length, WIDTH]);
   return floats(hidden!);
@@ -111,7 +129,9 @@ describe.each([
 
   it("features of several pictures, in one item or in several", async () => {
     const pixels = ["a", "b"].flatMap((picture) => [...goldenFloats(`pixel_values_${picture}`).data]);
-    const wanted = Float32Array.from(["a", "b"].flatMap((picture) => [...goldenFloats(`image_features_${picture}`).data]));
+    const wanted = Float32Array.from(
+      ["a", "b"].flatMap((picture) => [...goldenFloats(`image_features_${picture}`).data]),
+    );
     for (const [batch, pictures] of [
       [1, 2],
       [2, 1],
@@ -141,7 +161,9 @@ describe.each([
     const { cond_ids: conditional, uncond_ids: unconditional, guidance, greedy_tokens: tokens } = goldens.t2i;
     const prompts = await Promise.all([conditional, unconditional].map((prompt) => promptRows(source, prompt, "")));
     const embedded = floats(await run(source, "gen_embeddings", [ids(tokens, tokens.length)]));
-    expect(largestDifference(embedded.subarray(0, WIDTH), goldenFloats("t2i_gen_embeds_first_token").data)).toBeLessThan(1e-5);
+    expect(
+      largestDifference(embedded.subarray(0, WIDTH), goldenFloats("t2i_gen_embeds_first_token").data),
+    ).toBeLessThan(1e-5);
     for (let step = 0; step < 3; step++) {
       const rows = prompts.flatMap((prompt) => [...prompt, ...embedded.subarray(0, step * WIDTH)]);
       const last = lastRows(await hiddenStates(source, Float32Array.from(rows), 2), 2);
@@ -163,7 +185,9 @@ describe.each([
     expect(largestDifference(rows, wanted)).toBeLessThan(pixelTolerance);
     // As bytes, the fraction dropped.
     const bytes = Uint8Array.from(rows, (value) => Math.min(255, Math.max(0, ((value + 1) / 2) * 255)));
-    const off = Math.max(...bytes.map((value, index) => Math.abs(value - goldenBytes("t2i_pixels_uint8").data[index]!)));
+    const off = Math.max(
+      ...bytes.map((value, index) => Math.abs(value - goldenBytes("t2i_pixels_uint8").data[index]!)),
+    );
     expect(off).toBeLessThanOrEqual(folder === "tiny" ? 0 : 1);
   });
 

@@ -8,7 +8,8 @@ import { getNative } from "../../core/native.js";
 import type { NativeAlignment, NativeDecoding, NativeTranscriber } from "../../core/native-types.js";
 import { resolveWhisperModel, type WhisperModelSource } from "../whisper-model.js";
 
-const fixture = (name: string): string => fileURLToPath(new URL(`../../../test/fixtures/whisper/${name}`, import.meta.url));
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../../../test/fixtures/whisper/${name}`, import.meta.url));
 const golden = JSON.parse(readFileSync(fixture("golden/random.json"), "utf8")) as {
   cases: Record<string, Record<"hf_generate_no_timestamps" | "hf_generate_timestamps", { ids: number[] }>>;
 };
@@ -20,7 +21,13 @@ let cacheFolder: string;
 beforeAll(async () => void (cacheFolder = await mkdtemp(join(tmpdir(), "pergola-converted-"))));
 afterAll(() => rm(cacheFolder, { recursive: true, force: true }));
 
-function open({ encoder, decoder, modelKey, config, generationConfig }: WhisperModelSource): Promise<NativeTranscriber> {
+function open({
+  encoder,
+  decoder,
+  modelKey,
+  config,
+  generationConfig,
+}: WhisperModelSource): Promise<NativeTranscriber> {
   return getNative().openTranscriber({
     ...{ encoder, decoder, modelKey, device: "CPU", cacheDir: "", warmUp: false },
     // As the pipeline sets them: exact rather than fast.
@@ -67,7 +74,12 @@ async function listen(source: WhisperModelSource, samples: Float32Array): Promis
     const [detected] = await transcriber.detect([window], Int32Array.of(258, 259, 260));
     const ids = Int32Array.from([...PROMPT, NO_TIMESTAMPS, 40, 41, 42, 43, 256]);
     const [words] = await transcriber.align([{ window, frames: mel.frames, ids, sotLength: PROMPT.length }]);
-    return { plain: await decode(false), timed: await decode(true), languages: [...detected!.probabilities], words: words! };
+    return {
+      plain: await decode(false),
+      timed: await decode(true),
+      languages: [...detected!.probabilities],
+      words: words!,
+    };
   } finally {
     await transcriber.close();
   }
@@ -89,7 +101,9 @@ describe("converted checkpoints against optimum-intel's export of the same weigh
     }
     heard.languages.forEach((value, index) => expect(value).toBeCloseTo(reference.languages[index]!, 5));
     expect([...heard.words.starts]).toEqual([...reference.words.starts]);
-    heard.words.probabilities.forEach((value, index) => expect(value).toBeCloseTo(reference.words.probabilities[index]!, 5));
+    heard.words.probabilities.forEach((value, index) =>
+      expect(value).toBeCloseTo(reference.words.probabilities[index]!, 5),
+    );
   });
 
   it("int8 hears nearly the same", async () => {
@@ -107,19 +121,25 @@ describe("converted checkpoints against optimum-intel's export of the same weigh
 const clips = process.env["PERGOLA_TEST_AUDIO"];
 const clip = clips ? join(clips, "austen-0880.wav") : "";
 
-describe.skipIf(!existsSync(clip))("converted checkpoints against transformers (needs the clips of PERGOLA_TEST_AUDIO)", () => {
-  it.each(["tiny-hf", "ct2-tiny"])("%s: ids of greedy decoding", async (name) => {
-    const bytes = readFileSync(clip);
-    const data = bytes.indexOf("data") + 8;
-    const samples = Float32Array.from({ length: (bytes.length - data) >> 1 }, (_, index) => bytes.readInt16LE(data + 2 * index) / 32_768);
-    // transformers pads the samples to 30 s rather than the spectrogram.
-    const padded = new Float32Array(480_000);
-    padded.set(samples.subarray(0, 480_000));
-    const heard = await listen(await resolve(name), padded);
-    const { hf_generate_no_timestamps: plain, hf_generate_timestamps: timed } = golden.cases["austen-0880"]!;
-    expect([...heard.plain.ids]).toEqual(plain.ids.slice(0, 24));
-    // Its list goes on with the next window behind the last pair of timestamps.
-    const last = timed.ids.indexOf(271, 1);
-    expect([...heard.timed.ids].slice(0, last)).toEqual(timed.ids.slice(0, last));
-  });
-});
+describe.skipIf(!existsSync(clip))(
+  "converted checkpoints against transformers (needs the clips of PERGOLA_TEST_AUDIO)",
+  () => {
+    it.each(["tiny-hf", "ct2-tiny"])("%s: ids of greedy decoding", async (name) => {
+      const bytes = readFileSync(clip);
+      const data = bytes.indexOf("data") + 8;
+      const samples = Float32Array.from(
+        { length: (bytes.length - data) >> 1 },
+        (_, index) => bytes.readInt16LE(data + 2 * index) / 32_768,
+      );
+      // transformers pads the samples to 30 s rather than the spectrogram.
+      const padded = new Float32Array(480_000);
+      padded.set(samples.subarray(0, 480_000));
+      const heard = await listen(await resolve(name), padded);
+      const { hf_generate_no_timestamps: plain, hf_generate_timestamps: timed } = golden.cases["austen-0880"]!;
+      expect([...heard.plain.ids]).toEqual(plain.ids.slice(0, 24));
+      // Its list goes on with the next window behind the last pair of timestamps.
+      const last = timed.ids.indexOf(271, 1);
+      expect([...heard.timed.ids].slice(0, last)).toEqual(timed.ids.slice(0, last));
+    });
+  },
+);

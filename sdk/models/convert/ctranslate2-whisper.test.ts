@@ -60,7 +60,10 @@ function quantize(all: Map<string, BuiltVariable>, name: string): void {
 }
 
 it("has the tensors of the Hugging Face checkpoint, bit by bit", async () => {
-  const [source, reference] = [await CTranslate2WhisperSource.open(MODEL), await SafetensorsSource.open(fixture("tiny-hf"))];
+  const [source, reference] = [
+    await CTranslate2WhisperSource.open(MODEL),
+    await SafetensorsSource.open(fixture("tiny-hf")),
+  ];
   expect([...source.tensors.keys()].sort()).toEqual([...reference.tensors.keys()].sort());
   for (const { name, shape } of reference.tensors.values()) {
     expect(source.tensors.get(name)!.shape, name).toEqual(shape);
@@ -117,7 +120,12 @@ describe("refuses", () => {
 
   it("variables that Whisper does not have", async () => {
     const all = await variables();
-    all.set("decoder/adapter/weight", { name: "decoder/adapter/weight", shape: [1], type: 0, bytes: new Uint8Array(4) });
+    all.set("decoder/adapter/weight", {
+      name: "decoder/adapter/weight",
+      shape: [1],
+      type: 0,
+      bytes: new Uint8Array(4),
+    });
     const opening = open(all);
     await expect(opening).rejects.toThrow(UnsupportedError);
     await expect(opening).rejects.toThrow(/decoder\/adapter\/weight/);

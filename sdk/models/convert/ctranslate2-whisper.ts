@@ -55,9 +55,12 @@ export class CTranslate2WhisperSource implements TensorSource {
     const variables = await CTranslate2Source.open(path);
     try {
       if (variables.specification !== "WhisperSpec") {
-        throw new ModelError(`${path} holds a CTranslate2 model of another kind (${variables.specification}), not Whisper.`, {
-          file: path,
-        });
+        throw new ModelError(
+          `${path} holds a CTranslate2 model of another kind (${variables.specification}), not Whisper.`,
+          {
+            file: path,
+          },
+        );
       }
       await checkScalars(variables);
       const { tensors, layers } = await new Mapping(variables).build();
@@ -97,20 +100,27 @@ async function checkScalars(variables: CTranslate2Source): Promise<void> {
   for (const [name, wanted] of EXPECTED) {
     const value = await variables.scalar(name);
     if (value === undefined || value === wanted) continue;
-    throw new UnsupportedError(`${variables.path}: "${name}" is ${value}; for Whisper only ${wanted} is known.`, { subject: name });
+    throw new UnsupportedError(`${variables.path}: "${name}" is ${value}; for Whisper only ${wanted} is known.`, {
+      subject: name,
+    });
   }
   const projection = variables.aliases.get("decoder/projection/weight");
   if (projection !== undefined && projection !== "decoder/embeddings/weight") {
-    throw new UnsupportedError(`${variables.path}: the output projection is not the embedding.`, { subject: "untied projection" });
+    throw new UnsupportedError(`${variables.path}: the output projection is not the embedding.`, {
+      subject: "untied projection",
+    });
   }
 }
 
 async function heads(variables: CTranslate2Source, side: string): Promise<number> {
   const count = await variables.scalar(`${side}/num_heads`);
   if (count !== undefined && Number.isInteger(count) && count > 0) return count;
-  throw new ModelError(`${variables.path} does not tell the number of attention heads (${side}/num_heads); convert the model again.`, {
-    file: variables.path,
-  });
+  throw new ModelError(
+    `${variables.path} does not tell the number of attention heads (${side}/num_heads); convert the model again.`,
+    {
+      file: variables.path,
+    },
+  );
 }
 
 /** Gives every variable its Hugging Face names, and makes sure that none is left over. */
@@ -132,13 +142,16 @@ class Mapping {
       for (let layer = 0; layer < layers[side]; layer++) await this.#layer(side, layer);
     }
     for (const convolution of ["conv1", "conv2"]) {
-      for (const part of ["weight", "bias"]) this.#plain(`encoder/${convolution}/${part}`, `model.encoder.${convolution}.${part}`);
+      for (const part of ["weight", "bias"])
+        this.#plain(`encoder/${convolution}/${part}`, `model.encoder.${convolution}.${part}`);
     }
     await this.#matrix("decoder/embeddings", ["model.decoder.embed_tokens"]);
     if (this.#left.size > 0) {
       const names = [...this.#left].sort();
       const shown = `${names.slice(0, 4).join(", ")}${names.length > 4 ? `, and ${names.length - 4} more` : ""}`;
-      throw new UnsupportedError(`${this.#source.path} holds variables that Whisper does not have: ${shown}.`, { subject: names[0]! });
+      throw new UnsupportedError(`${this.#source.path} holds variables that Whisper does not have: ${shown}.`, {
+        subject: names[0]!,
+      });
     }
     return { tensors: this.#tensors, layers };
   }
@@ -146,12 +159,18 @@ class Mapping {
   async #layer(side: "encoder" | "decoder", layer: number): Promise<void> {
     const [from, to] = [`${side}/layer_${layer}`, `model.${side}.layers.${layer}`];
     this.#norm(`${from}/self_attention/layer_norm`, `${to}.self_attn_layer_norm`);
-    await this.#linear(`${from}/self_attention/linear_0`, ["q_proj", "k_proj", "v_proj"].map((part) => `${to}.self_attn.${part}`));
+    await this.#linear(
+      `${from}/self_attention/linear_0`,
+      ["q_proj", "k_proj", "v_proj"].map((part) => `${to}.self_attn.${part}`),
+    );
     await this.#linear(`${from}/self_attention/linear_1`, [`${to}.self_attn.out_proj`]);
     if (side === "decoder") {
       this.#norm(`${from}/attention/layer_norm`, `${to}.encoder_attn_layer_norm`);
       await this.#linear(`${from}/attention/linear_0`, [`${to}.encoder_attn.q_proj`]);
-      await this.#linear(`${from}/attention/linear_1`, ["k_proj", "v_proj"].map((part) => `${to}.encoder_attn.${part}`));
+      await this.#linear(
+        `${from}/attention/linear_1`,
+        ["k_proj", "v_proj"].map((part) => `${to}.encoder_attn.${part}`),
+      );
       await this.#linear(`${from}/attention/linear_2`, [`${to}.encoder_attn.out_proj`]);
     }
     this.#norm(`${from}/ffn/layer_norm`, `${to}.final_layer_norm`);
@@ -169,7 +188,9 @@ class Mapping {
   #take(name: string): TensorInfo {
     const variable = this.#source.tensors.get(name);
     if (!variable) {
-      throw new ModelError(`${this.#source.path} has no variable "${name}": it is no complete Whisper model.`, { file: this.#source.path });
+      throw new ModelError(`${this.#source.path} has no variable "${name}": it is no complete Whisper model.`, {
+        file: this.#source.path,
+      });
     }
     this.#left.delete(name);
     return variable;
@@ -215,9 +236,12 @@ class Mapping {
     }
     const scale = this.#take(name);
     if (scale.type !== "f32" || scale.shape.length !== 1 || scale.shape[0] !== rows) {
-      throw new UnsupportedError(`${this.#source.path}: "${name}" is not one f32 a row; such int8 weights are not known.`, {
-        subject: "int8 weights",
-      });
+      throw new UnsupportedError(
+        `${this.#source.path}: "${name}" is not one f32 a row; such int8 weights are not known.`,
+        {
+          subject: "int8 weights",
+        },
+      );
     }
     const scales = toFloat32(await this.#source.read(name, 0, rows), "f32");
     if (scales.some((value) => !(value > 0 && Number.isFinite(value)))) {
@@ -232,7 +256,10 @@ class Mapping {
     const { file, type } = this.#source.tensors.get(variable)!;
     const rows = (shape[0] ?? 0) / targets.length;
     if (!Number.isInteger(rows)) {
-      throw new ModelError(`${file}: "${variable}" has ${shape[0]} rows, which do not make ${targets.length} equal parts.`, { file });
+      throw new ModelError(
+        `${file}: "${variable}" has ${shape[0]} rows, which do not make ${targets.length} equal parts.`,
+        { file },
+      );
     }
     return targets.map((target, index) => {
       const name = `${target}.${part}`;
@@ -243,8 +270,11 @@ class Mapping {
   async #requireZeros({ variable, firstRow, shape }: View): Promise<void> {
     const bytes = await this.#source.read(variable, firstRow, shape[0]!);
     if (bytes.every((byte) => byte === 0)) return;
-    throw new UnsupportedError(`${this.#source.path}: "${variable}" has biases for keys, which Whisper does not have.`, {
-      subject: "key bias",
-    });
+    throw new UnsupportedError(
+      `${this.#source.path}: "${variable}" has biases for keys, which Whisper does not have.`,
+      {
+        subject: "key bias",
+      },
+    );
   }
 }

@@ -69,10 +69,22 @@ describe("damaged files are told", () => {
   it.each<[string, RegExp, Buffer]>([
     ["another format", /not a CTranslate2 model\.bin/, Buffer.from("GGUF and something behind it")],
     ["bytes behind the end", /left behind the last entry/, Buffer.concat([modelBin(content), Buffer.alloc(3)])],
-    ["a size that does not fit the shape", /shape and type make/, modelBin({ variables: [{ ...matrix, shape: [4, 2] }] })],
-    ["an impossible rank", /dimensions/, modelBin({ variables: [{ ...matrix, shape: Array(200).fill(1) as number[] }] })],
+    [
+      "a size that does not fit the shape",
+      /shape and type make/,
+      modelBin({ variables: [{ ...matrix, shape: [4, 2] }] }),
+    ],
+    [
+      "an impossible rank",
+      /dimensions/,
+      modelBin({ variables: [{ ...matrix, shape: Array(200).fill(1) as number[] }] }),
+    ],
     ["the same variable twice", /twice/, modelBin({ variables: [matrix, matrix] })],
-    ["a name without an end", /damaged/, Buffer.concat([modelBin({ variables: [] }).subarray(0, 4), Buffer.from([2, 0, 65, 66])])],
+    [
+      "a name without an end",
+      /damaged/,
+      Buffer.concat([modelBin({ variables: [] }).subarray(0, 4), Buffer.from([2, 0, 65, 66])]),
+    ],
   ])("%s", async (_, message, file) => {
     const error = await failure(file);
     expect(error).toBeInstanceOf(ModelError);

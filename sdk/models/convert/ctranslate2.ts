@@ -119,7 +119,9 @@ async function readContent(file: SourceFile): Promise<Content> {
     }
   }
   if (reader.position !== file.size) {
-    file.fail(`${file.size - reader.position} bytes are left behind the last entry; its parts were joined wrongly, or it is damaged`);
+    file.fail(
+      `${file.size - reader.position} bytes are left behind the last entry; its parts were joined wrongly, or it is damaged`,
+    );
   }
   return { version, specification, variables, aliases };
 }
@@ -135,14 +137,19 @@ async function readVariable(reader: Reader, file: SourceFile, version: number, i
   const size = await reader.uint32(what);
   const type = version >= 4 ? TYPES[code] : OLD_TYPES[code];
   if (type === undefined) {
-    throw new UnsupportedError(`${file.path}: ${what} has values of an unknown type (${code}).`, { subject: `tensor type ${code}` });
+    throw new UnsupportedError(`${file.path}: ${what} has values of an unknown type (${code}).`, {
+      subject: `tensor type ${code}`,
+    });
   }
   const byteLength = version >= 4 ? size : size * code;
   const wanted = elementCount(shape) * bytesOf(type);
-  if (byteLength !== wanted) file.fail(`${what} has ${byteLength} bytes, but its shape and type make ${wanted}; the file is damaged`);
+  if (byteLength !== wanted)
+    file.fail(`${what} has ${byteLength} bytes, but its shape and type make ${wanted}; the file is damaged`);
   const offset = reader.position;
   if (offset + byteLength > file.size) {
-    file.fail(`it ends inside ${what} (${file.size} bytes, at least ${offset + byteLength} are needed); it is truncated, fetch it again`);
+    file.fail(
+      `it ends inside ${what} (${file.size} bytes, at least ${offset + byteLength} are needed); it is truncated, fetch it again`,
+    );
   }
   reader.skip(byteLength);
   return { name, shape, type, file: file.path, offset };
@@ -180,7 +187,8 @@ class Reader {
     if (length === 0) this.#file.fail(`${what} is damaged; not a CTranslate2 model.bin, or a damaged one`);
     const at = await this.#take(length, what);
     const bytes = Buffer.from(this.#window.buffer, at, length);
-    if (bytes.indexOf(0) !== length - 1) this.#file.fail(`${what} is damaged; not a CTranslate2 model.bin, or a damaged one`);
+    if (bytes.indexOf(0) !== length - 1)
+      this.#file.fail(`${what} is damaged; not a CTranslate2 model.bin, or a damaged one`);
     return bytes.toString("utf8", 0, length - 1);
   }
 
@@ -191,7 +199,10 @@ class Reader {
       this.#file.fail(`it ends inside ${what} (${size} bytes); it is truncated, fetch it again`);
     }
     if (this.position < this.#start || this.position + length > this.#start + this.#window.byteLength) {
-      const bytes = await this.#file.read(this.position, Math.min(Math.max(length, WINDOW_BYTES), size - this.position));
+      const bytes = await this.#file.read(
+        this.position,
+        Math.min(Math.max(length, WINDOW_BYTES), size - this.position),
+      );
       this.#window = new DataView(bytes.buffer);
       this.#start = this.position;
     }

@@ -48,27 +48,37 @@ async function checkpointIn(folder: string): Promise<Checkpoint> {
   }
   const gguf = has(/\.gguf$/i);
   if (gguf !== undefined) {
-    throw new UnsupportedError(`${join(folder, gguf)} is a GGUF model, which is loaded as it is: it needs no conversion.`, {
-      subject: "GGUF conversion",
-    });
+    throw new UnsupportedError(
+      `${join(folder, gguf)} is a GGUF model, which is loaded as it is: it needs no conversion.`,
+      {
+        subject: "GGUF conversion",
+      },
+    );
   }
   if (has(/\.safetensors(\.index\.json)?$/) !== undefined || architecture) {
     if (architecture) return { architecture: architecture.name, format: "safetensors", folder };
     if (names.includes("config.json")) throw unknownKind(folder, type);
-    throw new ModelError(`The checkpoint ${folder} has no config.json that tells what it is. Fetch the file from the same repository.`, {
-      file,
-    });
+    throw new ModelError(
+      `The checkpoint ${folder} has no config.json that tells what it is. Fetch the file from the same repository.`,
+      {
+        file,
+      },
+    );
   }
   const pickled = has(/\.(pt|pth|ckpt)$|^pytorch_model.*\.bin$/);
   if (pickled !== undefined) throw pyTorch(join(folder, pickled));
-  const content = names.length === 0 ? "It is empty." : `It holds: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.`;
+  const content =
+    names.length === 0 ? "It is empty." : `It holds: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.`;
   throw new ModelError(`${folder} does not hold ${WANTED}. ${content}`, { file: folder });
 }
 
 /** Names what can be converted, where something else is asked for. */
 export function unknownKind(folder: string, type: unknown): UnsupportedError {
   const known = ARCHITECTURES.flatMap(({ modelTypes }) => modelTypes).join(", ");
-  const what = typeof type === "string" ? `a checkpoint of the kind "${type}"` : "a checkpoint whose config.json tells no model_type";
+  const what =
+    typeof type === "string"
+      ? `a checkpoint of the kind "${type}"`
+      : "a checkpoint whose config.json tells no model_type";
   return new UnsupportedError(
     `${folder} is ${what}. Checkpoints of these kinds can be converted: ${known}. ` +
       "Export others with optimum-intel (optimum-cli export openvino) and pass the folder with openvino_model.xml.",

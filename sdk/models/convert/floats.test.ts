@@ -46,7 +46,9 @@ describe("f32 to f16", () => {
       const bits = half(value);
       const distance = (pattern: number): number =>
         Math.abs(toFloat32(bytes(Uint16Array.of(pattern)), "f16")[0]! - value);
-      expect(distance(bits)).toBeLessThanOrEqual(Math.min(distance(bits + 1), (bits & 0x7fff) > 0 ? distance(bits - 1) : Infinity));
+      expect(distance(bits)).toBeLessThanOrEqual(
+        Math.min(distance(bits + 1), (bits & 0x7fff) > 0 ? distance(bits - 1) : Infinity),
+      );
     }
   });
 });

@@ -5,7 +5,19 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Graph } from "./graph.js";
 import { binBytes, constantBytes } from "./constants-file.js";
 import { writeIr } from "./ir-writer.js";
-import { add, assign, constant, convert, floats, integers, matMul, parameter, readValue, reshape, result } from "./operations.js";
+import {
+  add,
+  assign,
+  constant,
+  convert,
+  floats,
+  integers,
+  matMul,
+  parameter,
+  readValue,
+  reshape,
+  result,
+} from "./operations.js";
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), "pergola-ir-"))));
@@ -43,8 +55,17 @@ function layersOf(xml: string): Layer[] {
   return [...xml.matchAll(/<layer id="(\d+)" name="([^"]*)" type="(\w+)" version="opset\d+">(.*?)<\/layer>/g)].map(
     ([, id, name, type, text]) => {
       const ports = (part: string): number[] =>
-        [...(new RegExp(`<${part}>(.*?)</${part}>`).exec(text!)?.[1] ?? "").matchAll(/<port id="(\d+)"/g)].map(([, port]) => Number(port));
-      return { id: Number(id), name: name!, type: type!, text: text!, inputs: ports("input"), outputs: ports("output") };
+        [...(new RegExp(`<${part}>(.*?)</${part}>`).exec(text!)?.[1] ?? "").matchAll(/<port id="(\d+)"/g)].map(
+          ([, port]) => Number(port),
+        );
+      return {
+        id: Number(id),
+        name: name!,
+        type: type!,
+        text: text!,
+        inputs: ports("input"),
+        outputs: ports("output"),
+      };
     },
   );
 }
@@ -54,9 +75,19 @@ describe("the files", () => {
     await writeIr(small(twoPieces), join(folder, "model"));
     const xml = await readFile(join(folder, "model.xml"), "utf8");
     const layers = layersOf(xml);
-    expect(layers.map(({ type }) => type)).toEqual(
-      ["Parameter", "Const", "Convert", "MatMul", "Const", "ReadValue", "Add", "Assign", "Const", "Reshape", "Result"],
-    );
+    expect(layers.map(({ type }) => type)).toEqual([
+      "Parameter",
+      "Const",
+      "Convert",
+      "MatMul",
+      "Const",
+      "ReadValue",
+      "Add",
+      "Assign",
+      "Const",
+      "Reshape",
+      "Result",
+    ]);
     const edges = [...xml.matchAll(/<edge from-layer="(\d+)" from-port="(\d+)" to-layer="(\d+)" to-port="(\d+)"\/>/g)];
     for (const [, from, fromPort, to, toPort] of edges) {
       expect(layers[Number(from)]!.outputs).toEqual([Number(fromPort)]);
@@ -70,7 +101,9 @@ describe("the files", () => {
     await writeIr(small(twoPieces), join(folder, "model"));
     const xml = await readFile(join(folder, "model.xml"), "utf8");
     expect(xml).toContain('<net name="a &quot;graph&quot; &amp; more" version="11">');
-    expect(xml).toContain('<data shape="?,3" element_type="f32"/><output><port id="0" precision="FP32" names="x"/></output>');
+    expect(xml).toContain(
+      '<data shape="?,3" element_type="f32"/><output><port id="0" precision="FP32" names="x"/></output>',
+    );
     expect(xml).toContain('name="weights&lt;1&gt;"');
     expect(xml).toContain('<rt_info><attribute name="decompression" version="0"/></rt_info>');
     expect(xml).toContain('<data variable_id="state" variable_type="f32" variable_shape="?,2"/>');
@@ -83,7 +116,10 @@ describe("the files", () => {
     let reported = 0;
     await writeIr(graph, join(folder, "model"), { onBytes: (bytes) => (reported += bytes) });
     const [xml, bin] = [await readFile(join(folder, "model.xml"), "utf8"), await readFile(join(folder, "model.bin"))];
-    const places = [...xml.matchAll(/offset="(\d+)" size="(\d+)"/g)].map(([, offset, size]) => [Number(offset), Number(size)]);
+    const places = [...xml.matchAll(/offset="(\d+)" size="(\d+)"/g)].map(([, offset, size]) => [
+      Number(offset),
+      Number(size),
+    ]);
     expect(places).toEqual([
       [0, 12],
       [64, 4],

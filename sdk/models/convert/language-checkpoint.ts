@@ -52,9 +52,13 @@ async function checkTokenizer(folder: string, { vocabularySize }: LlamaShape): P
   const tokenizer = (await readJsonObject(file)) ?? {};
   const added = Array.isArray(tokenizer["added_tokens"]) ? (tokenizer["added_tokens"] as { id?: unknown }[]) : [];
   const vocabulary = (tokenizer["model"] as { vocab?: unknown } | undefined)?.vocab;
-  const ids = typeof vocabulary === "object" && vocabulary !== null && !Array.isArray(vocabulary) ? (Object.values(vocabulary) as unknown[]) : [];
+  const ids =
+    typeof vocabulary === "object" && vocabulary !== null && !Array.isArray(vocabulary)
+      ? (Object.values(vocabulary) as unknown[])
+      : [];
   let largest = Array.isArray(vocabulary) ? vocabulary.length - 1 : -1;
-  for (const id of [...ids, ...added.map((token) => token.id)]) if (typeof id === "number" && id > largest) largest = id;
+  for (const id of [...ids, ...added.map((token) => token.id)])
+    if (typeof id === "number" && id > largest) largest = id;
   if (largest < vocabularySize) return;
   throw new ModelError(
     `${file} has tokens up to number ${largest}, but by config.json the model knows ${vocabularySize} only. ` +
@@ -64,11 +68,16 @@ async function checkTokenizer(folder: string, { vocabularySize }: LlamaShape): P
 }
 
 /** What the files of the conversion do not tell by themselves. */
-function factsOf({ contextLength, windows, attentionCap }: LlamaShape, config: Record<string, unknown>): ConversionFacts {
+function factsOf(
+  { contextLength, windows, attentionCap }: LlamaShape,
+  config: Record<string, unknown>,
+): ConversionFacts {
   const notes: string[] = [];
   const told = config["max_position_embeddings"];
   if (typeof told === "number" && told > contextLength) {
-    notes.push(`the rotary embedding of this model holds for ${contextLength} tokens; more (config.json says ${told}) are not offered`);
+    notes.push(
+      `the rotary embedding of this model holds for ${contextLength} tokens; more (config.json says ${told}) are not offered`,
+    );
   }
   const window = windows.find((size) => size !== undefined);
   const statefulReason =

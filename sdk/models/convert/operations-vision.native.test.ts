@@ -6,7 +6,15 @@ import { inferGraph } from "../../core/infer-graph.js";
 import { getNative } from "../../core/native.js";
 import { Graph, type Value } from "./graph.js";
 import { writeIr } from "./ir-writer.js";
-import { argMax, convolution2d, doubleSize, fullAttention, groupNormalization, swish, unitLength } from "./operations-vision.js";
+import {
+  argMax,
+  convolution2d,
+  doubleSize,
+  fullAttention,
+  groupNormalization,
+  swish,
+  unitLength,
+} from "./operations-vision.js";
 import { floats, parameter, result } from "./operations.js";
 
 let folder: string;
@@ -16,9 +24,23 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 let count = 0;
 
 /** Values of a graph that is an operation of one input. */
-async function compute(values: number[], shape: number[], build: (value: Value) => Value): Promise<{ shape: number[]; data: number[] }> {
+async function compute(
+  values: number[],
+  shape: number[],
+  build: (value: Value) => Value,
+): Promise<{ shape: number[]; data: number[] }> {
   const graph = new Graph("operation");
-  result(build(parameter(graph, "x", "f32", shape.map(() => "?" as const))), "y");
+  result(
+    build(
+      parameter(
+        graph,
+        "x",
+        "f32",
+        shape.map(() => "?" as const),
+      ),
+    ),
+    "y",
+  );
   const path = join(folder, `graph-${count++}`);
   await writeIr(graph, path);
   const files = { xml: `${path}.xml`, bin: `${path}.bin`, modelKey: path };
@@ -35,7 +57,12 @@ const near = (values: number[]): unknown[] => values.map((value) => expect.close
 
 describe("operations of image models", () => {
   it("finds the first of equal largest values", async () => {
-    const rows = [[1, 5, 5, 2], [-3, -1, -2, -1], [0, 0, 0, 0], [9, 1, 1, 1]];
+    const rows = [
+      [1, 5, 5, 2],
+      [-3, -1, -2, -1],
+      [0, 0, 0, 0],
+      [9, 1, 1, 1],
+    ];
     const { shape, data } = await compute(rows.flat(), [2, 2, 4], (value) => argMax(value, 4));
     expect({ shape, data }).toEqual({ shape: [2, 2], data: [1, 1, 0, 0] });
   });
@@ -48,16 +75,29 @@ describe("operations of image models", () => {
   it("doubles pictures", async () => {
     const { shape, data } = await compute([1, 2, 3, 4, 5, 6], [1, 1, 2, 3], doubleSize);
     expect(shape).toEqual([1, 1, 4, 6]);
-    const [upper, lower] = [[1, 1, 2, 2, 3, 3], [4, 4, 5, 5, 6, 6]];
+    const [upper, lower] = [
+      [1, 1, 2, 2, 3, 3],
+      [4, 4, 5, 5, 6, 6],
+    ];
     expect(data).toEqual([...upper, ...upper, ...lower, ...lower]);
   });
 
   it("moves over pictures with zeros on all sides, or behind only", async () => {
     const picture = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
-    const sum = (value: Value): Value => floats(value.graph, Array.from({ length: 9 }, () => 1), [1, 1, 3, 3]);
+    const sum = (value: Value): Value =>
+      floats(
+        value.graph,
+        Array.from({ length: 9 }, () => 1),
+        [1, 1, 3, 3],
+      );
     const around = await compute(picture, [1, 1, 4, 4], (value) => convolution2d(value, sum(value), { padding: 1 }));
-    expect(around).toEqual({ shape: [1, 1, 4, 4], data: [14, 24, 30, 22, 33, 54, 63, 45, 57, 90, 99, 69, 46, 72, 78, 54] });
-    const behind = await compute(picture, [1, 1, 4, 4], (value) => convolution2d(value, sum(value), { stride: 2, padding: [0, 1] }));
+    expect(around).toEqual({
+      shape: [1, 1, 4, 4],
+      data: [14, 24, 30, 22, 33, 54, 63, 45, 57, 90, 99, 69, 46, 72, 78, 54],
+    });
+    const behind = await compute(picture, [1, 1, 4, 4], (value) =>
+      convolution2d(value, sum(value), { stride: 2, padding: [0, 1] }),
+    );
     // The first window is the upper left 3 × 3, the others reach over the edge.
     expect(behind).toEqual({ shape: [1, 1, 2, 2], data: [54, 45, 72, 54] });
   });
@@ -77,7 +117,9 @@ describe("operations of image models", () => {
   });
 
   it("attends to all positions, scaled by the size of the vectors", async () => {
-    const { data } = await compute([1, 0, 0, 0, 0, 2, 0, 0], [1, 1, 2, 4], (value) => fullAttention(value, value, value));
+    const { data } = await compute([1, 0, 0, 0, 0, 2, 0, 0], [1, 1, 2, 4], (value) =>
+      fullAttention(value, value, value),
+    );
     // Products are 1, 0, 0, 4; half of them after scaling by 4^-0.5.
     const [first, second] = [1 / (1 + Math.exp(-0.5)), 1 / (1 + Math.exp(-2))];
     expect(data).toEqual(near([first, 2 * (1 - first), 0, 0, 1 - second, 2 * second, 0, 0]));

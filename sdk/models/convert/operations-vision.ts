@@ -78,7 +78,10 @@ export function argMax(value: Value, length: number): Value {
     attributes: { auto_broadcast: "numpy" },
     output: "boolean",
   });
-  const places = integers(graph, Array.from({ length }, (_, place) => place));
+  const places = integers(
+    graph,
+    Array.from({ length }, (_, place) => place),
+  );
   const chosen = graph.add("Select", {
     inputs: [largest, places, integers(graph, length)],
     attributes: { auto_broadcast: "numpy" },

@@ -34,7 +34,8 @@ export function floats(graph: Graph, values: ArrayLike<number>, shape: readonly 
 }
 
 function literal(graph: Graph, type: ElementType, shape: readonly number[], values: NodeJS.TypedArray): Value {
-  if (values.length !== elementCount(shape)) throw new RangeError(`${values.length} values do not make ${showShape(shape)}`);
+  if (values.length !== elementCount(shape))
+    throw new RangeError(`${values.length} values do not make ${showShape(shape)}`);
   const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   return constant(graph, type, shape, bytes.byteLength, async function* () {
     yield bytes;
@@ -154,7 +155,12 @@ export function gather(values: Value, indices: Value, axis: number): Value {
 }
 
 export function shapeOf(value: Value): Value {
-  return value.graph.add("ShapeOf", { version: "opset3", inputs: [value], attributes: { output_type: "i64" }, output: "i64" });
+  return value.graph.add("ShapeOf", {
+    version: "opset3",
+    inputs: [value],
+    attributes: { output_type: "i64" },
+    output: "i64",
+  });
 }
 
 /** One dimension of a value's shape: as a scalar, or as a list of one. */
@@ -170,7 +176,12 @@ export function range(start: Value, stop: Value): Value {
 
 /** @param mode - `bidirectional` also keeps what is larger than in `shape` */
 export function broadcast(value: Value, shape: Value, mode: "numpy" | "bidirectional" = "numpy"): Value {
-  return value.graph.add("Broadcast", { version: "opset3", inputs: [value, shape], attributes: { mode }, output: value.type });
+  return value.graph.add("Broadcast", {
+    version: "opset3",
+    inputs: [value, shape],
+    attributes: { mode },
+    output: value.type,
+  });
 }
 
 /** Mean 0 and variance 1 along the last axis. */
@@ -185,11 +196,20 @@ export function meanVarianceNormalization(value: Value, epsilon: number): Value 
 
 /** GELU: exact, by the error function, or by its approximation with the hyperbolic tangent. */
 export function gelu(value: Value, form: "ERF" | "TANH" = "ERF"): Value {
-  return value.graph.add("Gelu", { version: "opset7", inputs: [value], attributes: { approximation_mode: form }, output: value.type });
+  return value.graph.add("Gelu", {
+    version: "opset7",
+    inputs: [value],
+    attributes: { approximation_mode: form },
+    output: value.type,
+  });
 }
 
 /** Convolution along one axis: `[batch, channels, length]`. */
-export function convolution1d(value: Value, filters: Value, { stride, padding }: { stride: number; padding: number }): Value {
+export function convolution1d(
+  value: Value,
+  filters: Value,
+  { stride, padding }: { stride: number; padding: number },
+): Value {
   const attributes = { strides: stride, dilations: 1, pads_begin: padding, pads_end: padding, auto_pad: "explicit" };
   return value.graph.add("Convolution", { inputs: [value, filters], attributes, output: value.type });
 }

@@ -68,13 +68,30 @@ describe("widening", () => {
 
 describe("half precision", () => {
   it("is rounded as the plain code does", () => {
-    const edges = [0, -0, 1, 65_504, -65_519.9, 2 ** -14, 2 ** -24, 2 ** -25, 1.5 * 2 ** -25, 3 * 2 ** -25, 1 + 2 ** -11, 1 + 3 * 2 ** -11];
+    const edges = [
+      0,
+      -0,
+      1,
+      65_504,
+      -65_519.9,
+      2 ** -14,
+      2 ** -24,
+      2 ** -25,
+      1.5 * 2 ** -25,
+      3 * 2 ** -25,
+      1 + 2 ** -11,
+      1 + 3 * 2 ** -11,
+    ];
     const values = Float32Array.from([...edges, ...weights(4084, 0.02), ...weights(4096, 2e-6, 2)]);
     expect(loaded(values).halves()).toEqual(toFloat16(values));
   });
 
   it("makes what is too large infinite", () => {
-    expect([...loaded(Float32Array.of(65_520, -1e9, 65_519, 0, 0, 0, 0, 0)).halves().subarray(0, 3)]).toEqual([0x7c00, 0xfc00, 0x7bff]);
+    expect([
+      ...loaded(Float32Array.of(65_520, -1e9, 65_519, 0, 0, 0, 0, 0))
+        .halves()
+        .subarray(0, 3),
+    ]).toEqual([0x7c00, 0xfc00, 0x7bff]);
   });
 });
 
@@ -107,7 +124,11 @@ describe("int4 groups", () => {
   });
 });
 
-function errorOf(values: Float32Array, { packed, scales }: { packed: Uint8Array; scales: Float32Array }, group: number): number {
+function errorOf(
+  values: Float32Array,
+  { packed, scales }: { packed: Uint8Array; scales: Float32Array },
+  group: number,
+): number {
   return values.reduce((sum, value, index) => {
     const half = index % 2 === 0 ? packed[index >> 1]! & 15 : packed[index >> 1]! >> 4;
     const whole = half > 7 ? half - 16 : half;

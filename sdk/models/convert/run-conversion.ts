@@ -64,7 +64,9 @@ function convertInWorker(
       }
     });
     worker.on("error", (error) => settle(() => (started ? reject(error) : resolve(undefined))));
-    worker.on("exit", (code) => settle(() => reject(new Error(`The conversion's worker thread ended with code ${code}.`))));
+    worker.on("exit", (code) =>
+      settle(() => reject(new Error(`The conversion's worker thread ended with code ${code}.`))),
+    );
   });
 }
 

@@ -52,7 +52,10 @@ describe("reading", () => {
   });
 
   it("takes a file with no tensors, and empty ones", async () => {
-    await write("model.safetensors", safetensorsFile([{ name: "none", shape: [0, 4], dtype: "F32", bytes: new Uint8Array() }]));
+    await write(
+      "model.safetensors",
+      safetensorsFile([{ name: "none", shape: [0, 4], dtype: "F32", bytes: new Uint8Array() }]),
+    );
     const source = await SafetensorsSource.open(folder);
     expect(source.tensors.get("none")!.shape).toEqual([0, 4]);
     await source.close();
@@ -72,13 +75,29 @@ describe("damaged files are told", () => {
 
   type Header = Record<string, Record<string, unknown>>;
   it.each<[string, RegExp, (header: Header) => unknown]>([
-    ["overlapping tensors", /overlap/, (header) => ({ ...header, second: { ...header["second"], data_offsets: [20, 28] } })],
-    ["offsets behind the end", /truncated/, (header) => ({ ...header, second: { ...header["second"], data_offsets: [1000, 1008] } })],
+    [
+      "overlapping tensors",
+      /overlap/,
+      (header) => ({ ...header, second: { ...header["second"], data_offsets: [20, 28] } }),
+    ],
+    [
+      "offsets behind the end",
+      /truncated/,
+      (header) => ({ ...header, second: { ...header["second"], data_offsets: [1000, 1008] } }),
+    ],
     ["wrong sizes", /by its shape/, (header) => ({ ...header, second: { ...header["second"], shape: [3] } })],
-    ["backward offsets", /by its shape/, (header) => ({ ...header, second: { ...header["second"], data_offsets: [32, 24] } })],
+    [
+      "backward offsets",
+      /by its shape/,
+      (header) => ({ ...header, second: { ...header["second"], data_offsets: [32, 24] } }),
+    ],
     ["no offsets", /data_offsets/, (header) => ({ ...header, second: { ...header["second"], data_offsets: [0] } })],
     ["negative sizes", /damaged/, (header) => ({ ...header, second: { ...header["second"], shape: [-2, -1] } })],
-    ["impossible sizes", /by its shape/, (header) => ({ ...header, second: { ...header["second"], shape: [2 ** 40, 2 ** 40] } })],
+    [
+      "impossible sizes",
+      /by its shape/,
+      (header) => ({ ...header, second: { ...header["second"], shape: [2 ** 40, 2 ** 40] } }),
+    ],
     ["a null entry", /damaged/, (header) => ({ ...header, second: null })],
     ["a list for a header", /no JSON object/, () => []],
   ])("%s", async (_, message, patch) => {
@@ -106,7 +125,8 @@ describe("damaged files are told", () => {
 });
 
 describe("an index", () => {
-  const index = (map: unknown): Promise<void> => write("model.safetensors.index.json", JSON.stringify({ weight_map: map }));
+  const index = (map: unknown): Promise<void> =>
+    write("model.safetensors.index.json", JSON.stringify({ weight_map: map }));
 
   it("whose shards are missing names all of them", async () => {
     await index({ first: "a.safetensors", second: "b.safetensors" });

@@ -93,7 +93,9 @@ export async function findSafetensors(folder: string): Promise<{ paths: string[]
   }
   const weightMap = index["weight_map"];
   if (typeof weightMap !== "object" || weightMap === null) {
-    throw new ModelError(`${join(folder, INDEX)} has no "weight_map". Fetch the file again.`, { file: join(folder, INDEX) });
+    throw new ModelError(`${join(folder, INDEX)} has no "weight_map". Fetch the file again.`, {
+      file: join(folder, INDEX),
+    });
   }
   const map = new Map<string, string>();
   for (const [tensor, file] of Object.entries(weightMap as Record<string, unknown>)) {
@@ -115,7 +117,9 @@ async function readHeader(source: SourceFile): Promise<Placed[]> {
   const length = Number(new DataView((await source.read(0, 8)).buffer).getBigUint64(0, true));
   if (length > MAX_HEADER_BYTES) source.fail("not a safetensors file (its header has an impossible length)");
   if (8 + length > source.size) {
-    source.fail(`its header says ${length} bytes, but the file has only ${source.size}; it is truncated, fetch it again`);
+    source.fail(
+      `its header says ${length} bytes, but the file has only ${source.size}; it is truncated, fetch it again`,
+    );
   }
   let header: unknown;
   try {
@@ -126,7 +130,8 @@ async function readHeader(source: SourceFile): Promise<Placed[]> {
       cause,
     });
   }
-  if (typeof header !== "object" || header === null || Array.isArray(header)) source.fail("the header is no JSON object");
+  if (typeof header !== "object" || header === null || Array.isArray(header))
+    source.fail("the header is no JSON object");
   const tensors = Object.entries(header)
     .filter(([name]) => name !== "__metadata__")
     .map(([name, entry]) => readEntry(source, name, entry, 8 + length));
@@ -157,7 +162,9 @@ function readEntry(source: SourceFile, name: string, entry: unknown, start: numb
     source.fail(`tensor "${name}" takes ${to - from} bytes by its offsets, but ${bytes} by its shape and type`);
   }
   if (start + to > source.size) {
-    source.fail(`tensor "${name}" ends at byte ${start + to}, but the file has only ${source.size}; it is truncated, fetch it again`);
+    source.fail(
+      `tensor "${name}" ends at byte ${start + to}, but the file has only ${source.size}; it is truncated, fetch it again`,
+    );
   }
   return { name, shape, type, file: source.path, source, offset: start + from };
 }

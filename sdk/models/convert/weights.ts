@@ -95,7 +95,9 @@ export class WeightConstants {
   }
 
   #halves(rows: TensorRows, name: string, as: readonly number[]): Value {
-    const stored = constant(this.#graph, "f16", as, elementCount(as) * bytesOf("f16"), () => halfPieces(this.#source, rows));
+    const stored = constant(this.#graph, "f16", as, elementCount(as) * bytesOf("f16"), () =>
+      halfPieces(this.#source, rows),
+    );
     return convert(this.#graph.rename(stored, name), "f32", true);
   }
 
@@ -113,7 +115,9 @@ export class WeightConstants {
     });
     this.#graph.rename(stored, name);
     // Written after the values above, when the scales are known.
-    const factors = constant(this.#graph, "f32", [count, 1], count * bytesOf("f32"), () => scales.take(), { follows: true });
+    const factors = constant(this.#graph, "f32", [count, 1], count * bytesOf("f32"), () => scales.take(), {
+      follows: true,
+    });
     this.#graph.rename(factors, `${name}.scale`);
     return multiply(convert(stored, "f32"), factors);
   }
@@ -132,7 +136,14 @@ export class WeightConstants {
       }
     });
     this.#graph.rename(stored, name);
-    const factors = constant(this.#graph, "f16", [count, groups, 1], count * groups * bytesOf("f16"), () => scales.take(), { follows: true });
+    const factors = constant(
+      this.#graph,
+      "f16",
+      [count, groups, 1],
+      count * groups * bytesOf("f16"),
+      () => scales.take(),
+      { follows: true },
+    );
     this.#graph.rename(factors, `${name}.scale`);
     return convert(reshape(multiply(convert(stored, "f16"), factors), [count, columns]), "f32");
   }

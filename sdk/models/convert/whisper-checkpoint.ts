@@ -101,7 +101,12 @@ interface Opened {
   confirmed: boolean;
 }
 
-async function openCTranslate2(folder: string, config: Json, configFile: string, tokens: WhisperTokens): Promise<Opened> {
+async function openCTranslate2(
+  folder: string,
+  config: Json,
+  configFile: string,
+  tokens: WhisperTokens,
+): Promise<Opened> {
   const source = await CTranslate2WhisperSource.open(join(folder, "model.bin"));
   try {
     const { encoderLayers, decoderLayers, encoderHeads, decoderHeads } = source.facts;
@@ -141,16 +146,21 @@ function listFields(config: Json, file: string, { decoder }: WhisperShape): Json
   ] as const) {
     const value = config[from];
     if (value === undefined || value === null) continue;
-    if (!Array.isArray(value)) throw new ModelError(`${file}: "${from}" must be a list. Fetch the file again.`, { file });
+    if (!Array.isArray(value))
+      throw new ModelError(`${file}: "${from}" must be a list. Fetch the file again.`, { file });
     fields[to] = value;
   }
   for (const pair of (fields["alignment_heads"] ?? []) as unknown[]) {
     const [layer, head] = Array.isArray(pair) ? (pair as number[]) : [];
-    const valid = (value: unknown, limit: number): boolean => Number.isInteger(value) && (value as number) >= 0 && (value as number) < limit;
+    const valid = (value: unknown, limit: number): boolean =>
+      Number.isInteger(value) && (value as number) >= 0 && (value as number) < limit;
     if (valid(layer, decoder.layers) && valid(head, decoder.heads)) continue;
-    throw new ModelError(`${file}: the alignment head ${JSON.stringify(pair)} is outside the decoder. The files do not belong together.`, {
-      file,
-    });
+    throw new ModelError(
+      `${file}: the alignment head ${JSON.stringify(pair)} is outside the decoder. The files do not belong together.`,
+      {
+        file,
+      },
+    );
   }
   return fields;
 }
@@ -166,7 +176,12 @@ function checkLanguages(config: Json, file: string, { languages }: WhisperTokens
   );
 }
 
-async function openSafetensors(folder: string, config: Json, configFile: string, tokens: WhisperTokens): Promise<Opened> {
+async function openSafetensors(
+  folder: string,
+  config: Json,
+  configFile: string,
+  tokens: WhisperTokens,
+): Promise<Opened> {
   const shape = readWhisperShape(config, configFile);
   const generationFile = join(folder, "generation_config.json");
   const given = (await readJsonObject(generationFile)) ?? {};
@@ -180,7 +195,9 @@ async function openSafetensors(folder: string, config: Json, configFile: string,
   }
   // Older checkpoints have no generation_config.json, or one without Whisper's fields; some are in config.json then.
   const older = Object.fromEntries(
-    ["suppress_tokens", "begin_suppress_tokens", "alignment_heads"].flatMap((name) => (config[name] ? [[name, config[name]]] : [])),
+    ["suppress_tokens", "begin_suppress_tokens", "alignment_heads"].flatMap((name) =>
+      config[name] ? [[name, config[name]]] : [],
+    ),
   );
   const generationConfig = { ...whisperGenerationConfig(shape, tokens), ...older, ...given };
   const source = await SafetensorsSource.open(folder);

@@ -17,7 +17,10 @@ const read = (path: string): Json =>
 const tokenizer = (): Json => read("ct2-tiny/tokenizer.json");
 
 /** What the project's Python tool (a converter of the same files, written apart from this one) derives. */
-const golden = read("golden/ct2-tiny.json") as { addedTokens: unknown[] } & Record<"english" | "multilingual", Record<string, Json>>;
+const golden = read("golden/ct2-tiny.json") as { addedTokens: unknown[] } & Record<
+  "english" | "multilingual",
+  Record<string, Json>
+>;
 
 const SHAPE: WhisperShape = {
   ...{ width: 16, melBands: 80, vocabularySize: 1768, sourcePositions: 1500, targetPositions: 448, tied: true },

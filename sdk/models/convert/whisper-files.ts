@@ -75,7 +75,12 @@ export function whisperPreprocessorConfig(melBands: number): Json {
 export function whisperTokenizerConfig({ control }: WhisperTokens): Json {
   return {
     add_prefix_space: false,
-    ...{ bos_token: "<|endoftext|>", eos_token: "<|endoftext|>", unk_token: "<|endoftext|>", pad_token: "<|endoftext|>" },
+    ...{
+      bos_token: "<|endoftext|>",
+      eos_token: "<|endoftext|>",
+      unk_token: "<|endoftext|>",
+      pad_token: "<|endoftext|>",
+    },
     clean_up_tokenization_spaces: true,
     errors: "replace",
     model_max_length: 1024,

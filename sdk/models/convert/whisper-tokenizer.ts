@@ -30,9 +30,12 @@ export function readWhisperTokens(tokenizer: Json, file: string): WhisperTokens 
   const require = (token: string): number => {
     const id = ids.get(token);
     if (id !== undefined) return id;
-    throw new ModelError(`${file} has no token ${token}: it is not the tokenizer of a Whisper model. Fetch the one of the same model.`, {
-      file,
-    });
+    throw new ModelError(
+      `${file} has no token ${token}: it is not the tokenizer of a Whisper model. Fetch the one of the same model.`,
+      {
+        file,
+      },
+    );
   };
   const endOfText = require("<|endoftext|>");
   const startOfTranscript = require("<|startoftranscript|>");

@@ -45,10 +45,16 @@ export function readJanusShape(config: Json, file: string): JanusShape {
     );
   }
   const visionConfig = section(given, "vision_config");
-  for (const [name, part] of [["vision_config", visionConfig], ["vq_config", vqConfig]] as const) {
+  for (const [name, part] of [
+    ["vision_config", visionConfig],
+    ["vq_config", vqConfig],
+  ] as const) {
     const width = positiveInteger(part, `${name}.projection_dim`, file, text.width);
     if (width !== text.width) {
-      throw new ModelError(`${file}: ${name}.projection_dim is ${width}, but text_config.hidden_size is ${text.width}.`, { file });
+      throw new ModelError(
+        `${file}: ${name}.projection_dim is ${width}, but text_config.hidden_size is ${text.width}.`,
+        { file },
+      );
     }
   }
   const depth = positiveInteger(visionConfig, "vision_config.depth", file, 2);
@@ -64,15 +70,27 @@ export function readJanusShape(config: Json, file: string): JanusShape {
 }
 
 function readVision(config: Json, file: string): SiglipShape {
-  const size = (name: string, fallback: number): number => positiveInteger(config, `vision_config.${name}`, file, fallback);
-  refuseUnless(config, "vision_config", { hidden_act: "gelu", attention_bias: true, use_qk_norm: false, num_channels: 3 }, file);
+  const size = (name: string, fallback: number): number =>
+    positiveInteger(config, `vision_config.${name}`, file, fallback);
+  refuseUnless(
+    config,
+    "vision_config",
+    { hidden_act: "gelu", attention_bias: true, use_qk_norm: false, num_channels: 3 },
+    file,
+  );
   const [width, heads] = [size("hidden_size", 1024), size("num_attention_heads", 16)];
   const [imageSize, patchSize] = [size("image_size", 384), size("patch_size", 16)];
   if (width % heads !== 0) {
-    throw new ModelError(`${file}: vision_config.hidden_size ${width} is not a multiple of num_attention_heads ${heads}.`, { file });
+    throw new ModelError(
+      `${file}: vision_config.hidden_size ${width} is not a multiple of num_attention_heads ${heads}.`,
+      { file },
+    );
   }
   if (imageSize % patchSize !== 0) {
-    throw new ModelError(`${file}: vision_config.image_size ${imageSize} is not a multiple of patch_size ${patchSize}.`, { file });
+    throw new ModelError(
+      `${file}: vision_config.image_size ${imageSize} is not a multiple of patch_size ${patchSize}.`,
+      { file },
+    );
   }
   const layers = size("num_hidden_layers", 24);
   const inner = Math.floor(width * positiveNumber(config, "vision_config.mlp_ratio", file, 4));
@@ -82,12 +100,24 @@ function readVision(config: Json, file: string): SiglipShape {
 
 function readVq(config: Json, gridSize: number, file: string): VqShape {
   const size = (name: string, fallback: number): number => positiveInteger(config, `vq_config.${name}`, file, fallback);
-  refuseUnless(config, "vq_config", { hidden_act: "gelu", double_latent: false, in_channels: 3, out_channels: 3 }, file);
+  refuseUnless(
+    config,
+    "vq_config",
+    { hidden_act: "gelu", double_latent: false, in_channels: 3, out_channels: 3 },
+    file,
+  );
   const multipliers = config["channel_multiplier"] ?? [1, 1, 2, 2, 4];
-  if (!Array.isArray(multipliers) || multipliers.length === 0 || !multipliers.every((value) => Number.isSafeInteger(value) && value > 0)) {
-    throw new ModelError(`${file}: "vq_config.channel_multiplier" must be a list of whole numbers, found ${JSON.stringify(multipliers)}.`, {
-      file,
-    });
+  if (
+    !Array.isArray(multipliers) ||
+    multipliers.length === 0 ||
+    !multipliers.every((value) => Number.isSafeInteger(value) && value > 0)
+  ) {
+    throw new ModelError(
+      `${file}: "vq_config.channel_multiplier" must be a list of whole numbers, found ${JSON.stringify(multipliers)}.`,
+      {
+        file,
+      },
+    );
   }
   return {
     codebookSize: size("num_embeddings", 16_384),
@@ -126,20 +156,25 @@ function fromOriginal(config: Json, file: string): Json {
   const known = typeof tower === "string" ? VISION_TOWERS[tower] : undefined;
   const quantizer = section(config, "gen_vision_config")["cls"] ?? "VQ-16";
   if (!known || quantizer !== "VQ-16") {
-    const subject = known ? `gen_vision_config.cls ${JSON.stringify(quantizer)}` : `vision tower ${JSON.stringify(tower)}`;
+    const subject = known
+      ? `gen_vision_config.cls ${JSON.stringify(quantizer)}`
+      : `vision tower ${JSON.stringify(tower)}`;
     throw new UnsupportedError(
       `${file}: the ${subject} is not known. Convert the repository of deepseek-community that has the same model.`,
       { subject },
     );
   }
-  const [generation, aligner, generationAligner] = ["gen_vision_config", "aligner_config", "gen_aligner_config"].map(parameters) as [
-    Json,
-    Json,
-    Json,
-  ];
+  const [generation, aligner, generationAligner] = ["gen_vision_config", "aligner_config", "gen_aligner_config"].map(
+    parameters,
+  ) as [Json, Json, Json];
   return {
     text_config: section(config, "language_config"),
-    vision_config: { ...known, image_size: vision["image_size"], depth: aligner["depth"], projection_dim: aligner["n_embed"] },
+    vision_config: {
+      ...known,
+      image_size: vision["image_size"],
+      depth: aligner["depth"],
+      projection_dim: aligner["n_embed"],
+    },
     vq_config: {
       ...{ num_embeddings: generation["image_token_size"], embed_dim: generation["n_embed"] },
       ...{ num_hidden_layers: generationAligner["depth"], projection_dim: generationAligner["n_embed"] },

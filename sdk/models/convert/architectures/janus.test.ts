@@ -41,7 +41,9 @@ const EXPORTED = [
 
 describe.each(EXPORTED)("%s against the export from Python", (name) => {
   it("has the same inputs", async () => {
-    const inputs = (await xmlOf(name)).matchAll(/<layer [^>]*name="([^"]*)" type="Parameter"[^>]*>\s*<data shape="([^"]*)" element_type="(\w+)"/g);
+    const inputs = (await xmlOf(name)).matchAll(
+      /<layer [^>]*name="([^"]*)" type="Parameter"[^>]*>\s*<data shape="([^"]*)" element_type="(\w+)"/g,
+    );
     const theirs = [...inputs].map(([, input, dimensions, type]) => [input, type, dimensions!.split(",").length]);
     const ours = graphs("f16")
       .get(name)!
@@ -52,8 +54,20 @@ describe.each(EXPORTED)("%s against the export from Python", (name) => {
 
   it("has the same operations that compute", async () => {
     const theirs = [...(await xmlOf(name)).matchAll(/<layer [^>]*type="(\w+)"/g)].map(([, type]) => type!);
-    const ours = graphs("f16").get(name)!.nodes.map(({ type }) => type);
-    const computing = ["MatMul", "Convolution", "GroupNormalization", "MVN", "Gelu", "Swish", "Interpolate", "ReadValue", "Assign"];
+    const ours = graphs("f16")
+      .get(name)!
+      .nodes.map(({ type }) => type);
+    const computing = [
+      "MatMul",
+      "Convolution",
+      "GroupNormalization",
+      "MVN",
+      "Gelu",
+      "Swish",
+      "Interpolate",
+      "ReadValue",
+      "Assign",
+    ];
     const count = (types: string[], wanted: string): number => types.filter((type) => type === wanted).length;
     // The export spells out the decoder's attention: two products and a softmax.
     const spelledOut = 2 * count(theirs, "SoftMax");
@@ -67,7 +81,9 @@ describe.each(EXPORTED)("%s against the export from Python", (name) => {
     const [xml, bin] = [await xmlOf(name), await readFile(janusFixture(`tiny-ir/${name}.bin`))];
     const theirs = [...xml.matchAll(/element_type="f16" shape="([^"]*)" offset="(\d+)" size="(\d+)"/g)]
       // The export has its codebook normalised already, which costs precision.
-      .filter(([, dimensions, , size]) => Number(size) >= 1024 && !(name.includes("decoder") && dimensions === "256, 8"))
+      .filter(
+        ([, dimensions, , size]) => Number(size) >= 1024 && !(name.includes("decoder") && dimensions === "256, 8"),
+      )
       .map(([, , offset, size]) => hash(bin.subarray(Number(offset), Number(offset) + Number(size))));
     const graph = graphs("f16").get(name)!;
     const ours = new Set<string>();
@@ -95,14 +111,19 @@ describe("weights", () => {
   const isMatrix = (name: string): boolean => source.tensors.get(name)?.shape.length === 2;
   const isTable = (name: string): boolean => /position_embedding|generation_embeddings|quantize/.test(name);
 
-  it.each(["int8", "int4"] as const)("%s rounds matrices, and leaves convolutions and small tables as they are", (format) => {
-    const types = typesIn(format, -1);
-    for (const name of source.tensors.keys()) {
-      const rounded = isMatrix(name) && !isTable(name);
-      const inner = /language_model\.layers/.test(name);
-      expect([types.get(name)], name).toEqual(rounded ? [format === "int4" && inner ? "i4" : "i8"] : [expect.stringMatching(/^f(16|32)$/)]);
-    }
-  });
+  it.each(["int8", "int4"] as const)(
+    "%s rounds matrices, and leaves convolutions and small tables as they are",
+    (format) => {
+      const types = typesIn(format, -1);
+      for (const name of source.tensors.keys()) {
+        const rounded = isMatrix(name) && !isTable(name);
+        const inner = /language_model\.layers/.test(name);
+        expect([types.get(name)], name).toEqual(
+          rounded ? [format === "int4" && inner ? "i4" : "i8"] : [expect.stringMatching(/^f(16|32)$/)],
+        );
+      }
+    },
+  );
 
   it("f16 rounds nothing to whole numbers", () => {
     for (const [name, type] of typesIn("f16")) if (source.tensors.has(name)) expect(type, name).toMatch(/^f(16|32)$/);
@@ -114,21 +135,52 @@ describe("sizes of the published models", () => {
   const small = {
     model_type: "janus",
     text_config: {
-      ...{ model_type: "llama", hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 24, num_attention_heads: 16 },
+      ...{
+        model_type: "llama",
+        hidden_size: 2048,
+        intermediate_size: 5632,
+        num_hidden_layers: 24,
+        num_attention_heads: 16,
+      },
       ...{ vocab_size: 102_400, rms_norm_eps: 1e-6, max_position_embeddings: 16_384 },
     },
     vision_config: {
-      ...{ hidden_size: 1024, num_hidden_layers: 24, num_attention_heads: 16, mlp_ratio: 4, image_size: 384, patch_size: 16 },
-      ...{ layer_norm_eps: 1e-6, hidden_act: "gelu", attention_bias: true, use_qk_norm: false, depth: 2, projection_dim: 2048 },
+      ...{
+        hidden_size: 1024,
+        num_hidden_layers: 24,
+        num_attention_heads: 16,
+        mlp_ratio: 4,
+        image_size: 384,
+        patch_size: 16,
+      },
+      ...{
+        layer_norm_eps: 1e-6,
+        hidden_act: "gelu",
+        attention_bias: true,
+        use_qk_norm: false,
+        depth: 2,
+        projection_dim: 2048,
+      },
     },
     vq_config: {
-      ...{ embed_dim: 8, num_embeddings: 16_384, latent_channels: 256, base_channels: 128, channel_multiplier: [1, 1, 2, 2, 4] },
+      ...{
+        embed_dim: 8,
+        num_embeddings: 16_384,
+        latent_channels: 256,
+        base_channels: 128,
+        channel_multiplier: [1, 1, 2, 2, 4],
+      },
       ...{ num_res_blocks: 2, double_latent: false, projection_dim: 2048, num_hidden_layers: 2, num_patches: 32 },
     },
   };
   const large = {
     model_type: "multi_modality",
-    language_config: { model_type: "llama", max_position_embeddings: 16_384, num_hidden_layers: 30, vocab_size: 102_400 },
+    language_config: {
+      model_type: "llama",
+      max_position_embeddings: 16_384,
+      num_hidden_layers: 30,
+      vocab_size: 102_400,
+    },
     vision_config: { cls: "CLIPVisionTower", params: { image_size: 384, model_name: "siglip_large_patch16_384" } },
     aligner_config: { params: { depth: 2, input_dim: 1024, n_embed: 4096, projector_type: "mlp_gelu" } },
     gen_aligner_config: { params: { depth: 2, input_dim: 8, n_embed: 4096, projector_type: "mlp_gelu" } },
@@ -144,7 +196,11 @@ describe("sizes of the published models", () => {
 
   it.each([
     ["1B", small, { width: 2048, layers: 24, heads: 16, keyValueHeads: 16, headSize: 128, inner: 5632 }],
-    ["7B in the original layout", large, { width: 4096, layers: 30, heads: 32, keyValueHeads: 32, headSize: 128, inner: 11_008 }],
+    [
+      "7B in the original layout",
+      large,
+      { width: 4096, layers: 30, heads: 32, keyValueHeads: 32, headSize: 128, inner: 11_008 },
+    ],
   ])("%s", (_, config, text) => {
     const read = readJanusShape(config, "config.json");
     expect(read.text).toMatchObject({ ...text, vocabularySize: 102_400, contextLength: 16_384, normEpsilon: 1e-6 });
@@ -161,7 +217,10 @@ describe("sizes of the published models", () => {
   });
 
   it.each([
-    [{ vision_config: { params: { model_name: "siglip_so400m_patch14_384" } } }, /vision tower "siglip_so400m_patch14_384"/],
+    [
+      { vision_config: { params: { model_name: "siglip_so400m_patch14_384" } } },
+      /vision tower "siglip_so400m_patch14_384"/,
+    ],
     [{ gen_vision_config: { cls: "VQ-8" } }, /gen_vision_config\.cls "VQ-8"/],
   ])("the original layout with %j is not known", (change, message) => {
     const read = (): unknown => readJanusShape({ ...large, ...change }, "config.json");

@@ -72,12 +72,19 @@ export function llamaDecoder(source: TensorSource, shape: LlamaShape, options: L
   const beams = parameter(graph, "beam_idx", "i32", ["?"]);
   const table = `${prefix}.embed_tokens.weight`;
   const tied = shape.tied ?? !weights.has(head);
-  const embedding = input === "ids" || (output === "logits" && tied) ? weights.matrix(table, vocabularySize, width, "edge") : undefined;
+  const embedding =
+    input === "ids" || (output === "logits" && tied) ? weights.matrix(table, vocabularySize, width, "edge") : undefined;
 
   let hidden = input === "ids" ? gather(embedding!, convert(tokens, "i32"), 0) : tokens;
   if (shape.embeddingScale !== 1) hidden = multiply(hidden, floats(graph, [shape.embeddingScale], [1, 1, 1]));
   const cache = new KeyValueCache(graph, tokens, beams, { heads: shape.keyValueHeads, headSize: shape.headSize });
-  const layer = new DecoderLayer(weights, shape, cache, new Masks(cache, tokens, visible), rotation(positions, shape.rope));
+  const layer = new DecoderLayer(
+    weights,
+    shape,
+    cache,
+    new Masks(cache, tokens, visible),
+    rotation(positions, shape.rope),
+  );
   for (let index = 0; index < shape.layers; index++) {
     hidden = graph.scope(`layers.${index}`, () => layer.build(hidden, index, `${prefix}.layers.${index}`));
   }
@@ -165,15 +172,29 @@ class DecoderLayer {
     const { heads, keyValueHeads, headSize, queryKeyValueBias: bias, normEpsilon: epsilon, normOffset: offset } = shape;
     const [queryRows, keyRows] = [heads * headSize, keyValueHeads * headSize];
     const projected = (part: "q" | "k" | "v", count: number, between?: (heads: Value) => Value): Value => {
-      const joined = { name: `${name}.qkv_proj.weight`, rows: queryRows + 2 * keyRows, firstRow: { q: 0, k: queryRows, v: queryRows + keyRows }[part] };
-      return splitHeads(this.#linear(value, `${name}.${part}_proj`, count * headSize, bias, joined), count, headSize, between);
+      const joined = {
+        name: `${name}.qkv_proj.weight`,
+        rows: queryRows + 2 * keyRows,
+        firstRow: { q: 0, k: queryRows, v: queryRows + keyRows }[part],
+      };
+      return splitHeads(
+        this.#linear(value, `${name}.${part}_proj`, count * headSize, bias, joined),
+        count,
+        headSize,
+        between,
+      );
     };
     const normed = (part: "q" | "k") =>
       shape.queryKeyNorm
-        ? (split: Value) => rmsNorm(this.#weights, split, `${name}.${part}_norm`, { size: headSize, axes: 4, epsilon, offset })
+        ? (split: Value) =>
+            rmsNorm(this.#weights, split, `${name}.${part}_norm`, { size: headSize, axes: 4, epsilon, offset })
         : undefined;
     const query = rotate(projected("q", heads, normed("q")), this.#rotation, headSize);
-    const key = this.#cache.append(index, "key", rotate(projected("k", keyValueHeads, normed("k")), this.#rotation, headSize));
+    const key = this.#cache.append(
+      index,
+      "key",
+      rotate(projected("k", keyValueHeads, normed("k")), this.#rotation, headSize),
+    );
     const values = this.#cache.append(index, "value", projected("v", keyValueHeads));
     const attended = attend(query, key, values, this.#masks.of(shape.windows[index]), shape);
     return this.#linear(attended, `${name}.o_proj`, shape.width, shape.outputBias);
@@ -201,7 +222,12 @@ class DecoderLayer {
     const weights = this.#weights;
     const matrix =
       joined && this.#shape.joined
-        ? weights.matrixRows(joined.name, { rows: joined.rows, columns: inputs, firstRow: joined.firstRow, count: outputs })
+        ? weights.matrixRows(joined.name, {
+            rows: joined.rows,
+            columns: inputs,
+            firstRow: joined.firstRow,
+            count: outputs,
+          })
         : weights.matrix(`${name}.weight`, outputs, inputs);
     const product = matMul(value, matrix);
     return bias ? add(product, weights.vector(`${name}.bias`, outputs, [1, 1, outputs])) : product;

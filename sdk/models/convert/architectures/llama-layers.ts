@@ -61,7 +61,9 @@ export interface Rotation {
 export function rotation(positions: Value, { frequencies, scale }: RotaryEmbedding): Rotation {
   const { graph } = positions;
   const pairs = frequencies.length;
-  const angles = matMul(floats(graph, frequencies, [1, pairs, 1]), convert(unsqueeze(positions, 1), "f32"), { transposeB: false });
+  const angles = matMul(floats(graph, frequencies, [1, pairs, 1]), convert(unsqueeze(positions, 1), "f32"), {
+    transposeB: false,
+  });
   const turned = transpose(angles, [0, 2, 1]);
   const both = concat([turned, turned], -1);
   const scaled = (value: Value): Value => (scale === 1 ? value : multiply(value, floats(graph, [scale], [1, 1, 1])));
@@ -77,7 +79,10 @@ export function rotate(value: Value, { cosine, sine, size }: Rotation, headSize:
   const { graph } = value;
   const turning = size === headSize ? value : slice(value, 3, 0, size);
   const half = size / 2;
-  const swapped = concat([multiply(slice(turning, 3, half, "end"), floats(graph, [-1], [])), slice(turning, 3, 0, half)], -1);
+  const swapped = concat(
+    [multiply(slice(turning, 3, half, "end"), floats(graph, [-1], [])), slice(turning, 3, 0, half)],
+    -1,
+  );
   const turned = add(multiply(turning, cosine), multiply(swapped, sine));
   return size === headSize ? turned : concat([turned, slice(value, 3, size, "end")], -1);
 }
@@ -91,7 +96,11 @@ export function splitHeads(value: Value, heads: number, headSize: number, betwee
 /** Keys or values for each head of the queries. */
 function repeatHeads(value: Value, { heads, keyValueHeads, headSize }: LlamaShape): Value {
   if (heads === keyValueHeads) return value;
-  const repeated = broadcast(unsqueeze(value, 2), integers(value.graph, [1, 1, heads / keyValueHeads, 1, 1]), "bidirectional");
+  const repeated = broadcast(
+    unsqueeze(value, 2),
+    integers(value.graph, [1, 1, heads / keyValueHeads, 1, 1]),
+    "bidirectional",
+  );
   return reshape(repeated, [0, heads, -1, headSize]);
 }
 

@@ -66,7 +66,13 @@ interface Family {
 
 const FAMILIES: Record<string, Family> = {
   llama: {
-    defaults: { hidden_size: 4096, intermediate_size: 11_008, num_hidden_layers: 32, num_attention_heads: 32, vocab_size: 32_000 },
+    defaults: {
+      hidden_size: 4096,
+      intermediate_size: 11_008,
+      num_hidden_layers: 32,
+      num_attention_heads: 32,
+      vocab_size: 32_000,
+    },
     variant: (config) => ({
       queryKeyValueBias: config["attention_bias"] === true,
       outputBias: config["attention_bias"] === true,
@@ -134,14 +140,16 @@ export function readLlamaShape(given: Json, file: string): LlamaShape {
   refuseQuantized(config, file);
   const [width, heads, layers] = [size("hidden_size"), size("num_attention_heads"), size("num_hidden_layers")];
   const keyValueHeads = size("num_key_value_heads", heads);
-  if (heads % keyValueHeads !== 0) fail(`num_attention_heads ${heads} is not a multiple of num_key_value_heads ${keyValueHeads}`);
+  if (heads % keyValueHeads !== 0)
+    fail(`num_attention_heads ${heads} is not a multiple of num_key_value_heads ${keyValueHeads}`);
   const headSize = size("head_dim", Math.floor(width / heads));
   if (headSize % 2 !== 0) fail(`heads have ${headSize} values; it must be an even number`);
   const { rope, contextLength } = readRotary(config, file, {
     ...{ headSize, contextLength: size("max_position_embeddings", 2048), base: 10_000 },
   });
   const epsilon = config["rms_norm_eps"] ?? 1e-6;
-  if (typeof epsilon !== "number" || !(epsilon > 0)) fail(`"rms_norm_eps" must be a positive number, found ${JSON.stringify(epsilon)}`);
+  if (typeof epsilon !== "number" || !(epsilon > 0))
+    fail(`"rms_norm_eps" must be a positive number, found ${JSON.stringify(epsilon)}`);
   const tied = config["tie_word_embeddings"];
   return {
     ...{ width, layers, heads, keyValueHeads, headSize, contextLength, rope },
@@ -150,7 +158,14 @@ export function readLlamaShape(given: Json, file: string): LlamaShape {
     normEpsilon: epsilon as number,
     activation: activationOf(config, file),
     ...{ normOffset: 0, embeddingScale: 1, attentionScale: headSize ** -0.5 },
-    ...{ queryKeyValueBias: false, outputBias: false, feedForwardBias: false, queryKeyNorm: false, normsBehind: false, joined: false },
+    ...{
+      queryKeyValueBias: false,
+      outputBias: false,
+      feedForwardBias: false,
+      queryKeyNorm: false,
+      normsBehind: false,
+      joined: false,
+    },
     windows: windowsOf(config, layers, contextLength, fail),
     ...(typeof tied === "boolean" && { tied }),
     ...family.variant?.(config),

@@ -31,7 +31,9 @@ async function decoder(folder: string, options: Partial<LlamaDecoderOptions> = {
 
 const count = ({ nodes }: Graph, type: string): number => nodes.filter((node) => node.type === type).length;
 const inputs = ({ nodes }: Graph): string[] =>
-  nodes.flatMap(({ type, name, attributes }) => (type === "Parameter" ? [`${name} ${attributes["element_type"]} ${attributes["shape"]}`] : []));
+  nodes.flatMap(({ type, name, attributes }) =>
+    type === "Parameter" ? [`${name} ${attributes["element_type"]} ${attributes["shape"]}`] : [],
+  );
 const outputs = ({ nodes }: Graph): string[] =>
   nodes.flatMap(({ type, inputs: [input] }) => (type === "Result" ? input!.node.outputNames : []));
 const constantTypes = ({ nodes }: Graph): Set<string> =>
@@ -40,10 +42,17 @@ const constantTypes = ({ nodes }: Graph): Set<string> =>
 describe("the decoder", () => {
   it("reads ids and makes logits, with two variables a layer", async () => {
     const graph = await decoder(tinyHf("llama"));
-    expect(inputs(graph)).toEqual(["input_ids i64 ?,?", "attention_mask i64 ?,?", "position_ids i64 ?,?", "beam_idx i32 ?"]);
+    expect(inputs(graph)).toEqual([
+      "input_ids i64 ?,?",
+      "attention_mask i64 ?,?",
+      "position_ids i64 ?,?",
+      "beam_idx i32 ?",
+    ]);
     expect(outputs(graph)).toEqual(["logits"]);
     expect([count(graph, "ReadValue"), count(graph, "Assign")]).toEqual([6, 6]);
-    const variables = graph.nodes.flatMap(({ type, attributes }) => (type === "ReadValue" ? [attributes["variable_id"]] : []));
+    const variables = graph.nodes.flatMap(({ type, attributes }) =>
+      type === "ReadValue" ? [attributes["variable_id"]] : [],
+    );
     expect(variables.sort()).toContain("past_key_values.2.valuepresent.2.value");
     expect(count(graph, "ScaledDotProductAttention")).toBe(3);
     expect(graph.runtimeOptions["KV_CACHE_PRECISION"]).toBe("f16");
@@ -78,7 +87,8 @@ describe("the decoder", () => {
   });
 
   it("uses the embedding for both ends where the configuration says so, or nothing else is there", async () => {
-    const head = ({ nodes }: Graph): string[] => nodes.map(({ name }) => name).filter((name) => /lm_head|embed_tokens/.test(name));
+    const head = ({ nodes }: Graph): string[] =>
+      nodes.map(({ name }) => name).filter((name) => /lm_head|embed_tokens/.test(name));
     expect(head(await decoder(tinyHf("qwen2")))).toEqual(["model.embed_tokens.weight"]);
     expect(head(await decoder(tinyHf("llama")))).toEqual(["model.embed_tokens.weight", "lm_head.weight"]);
     const source = await SafetensorsSource.open(tinyHf("qwen2"));
@@ -90,7 +100,9 @@ describe("the decoder", () => {
 
   it("keeps scores within limits without the attention operation, which cannot", async () => {
     const graph = await decoder(tinyHf("gemma2"));
-    expect([count(graph, "ScaledDotProductAttention"), count(graph, "SoftMax"), count(graph, "Tanh")]).toEqual([0, 3, 4]);
+    expect([count(graph, "ScaledDotProductAttention"), count(graph, "SoftMax"), count(graph, "Tanh")]).toEqual([
+      0, 3, 4,
+    ]);
   });
 
   it("has a mask for each window, not for each layer", async () => {
@@ -103,7 +115,11 @@ describe("the decoder", () => {
     const source = await SafetensorsSource.open(tinyHf("llama"));
     const config = await configOf(tinyHf("llama"));
     const build = (changes: object): Graph =>
-      llamaDecoder(source, readLlamaShape({ ...config, ...changes }, "config.json"), { input: "ids", output: "logits", weights: F16 });
+      llamaDecoder(source, readLlamaShape({ ...config, ...changes }, "config.json"), {
+        input: "ids",
+        output: "logits",
+        weights: F16,
+      });
     expect(() => build({ num_hidden_layers: 4 })).toThrow(/no tensor "model\.layers\.3\./);
     expect(() => build({ num_hidden_layers: 2 })).toThrow(/more layers than config\.json says \(2\)/);
     expect(() => build({ intermediate_size: 98 })).toThrow(
@@ -129,14 +145,30 @@ describe("the decoder", () => {
 });
 
 describe("a configuration", () => {
-  const minimal = { hidden_size: 64, intermediate_size: 96, num_hidden_layers: 3, num_attention_heads: 4, vocab_size: 304 };
+  const minimal = {
+    hidden_size: 64,
+    intermediate_size: 96,
+    num_hidden_layers: 3,
+    num_attention_heads: 4,
+    vocab_size: 304,
+  };
 
   it("may leave out what its kind has by default", () => {
-    expect(readLlamaShape({ model_type: "llama", ...minimal }, "")).toMatchObject({ keyValueHeads: 4, headSize: 16, contextLength: 2048 });
+    expect(readLlamaShape({ model_type: "llama", ...minimal }, "")).toMatchObject({
+      keyValueHeads: 4,
+      headSize: 16,
+      contextLength: 2048,
+    });
     const mistral = readLlamaShape({ model_type: "mistral", ...minimal, num_attention_heads: 8 }, "");
     expect(mistral).toMatchObject({ keyValueHeads: 8, contextLength: 131_072, windows: [4096, 4096, 4096] });
-    expect(readLlamaShape({ model_type: "qwen2", ...minimal, num_key_value_heads: 2 }, "")).toMatchObject({ queryKeyValueBias: true, outputBias: false });
-    expect(readLlamaShape({ model_type: "qwen3", ...minimal, num_key_value_heads: 2 }, "")).toMatchObject({ headSize: 128, queryKeyNorm: true });
+    expect(readLlamaShape({ model_type: "qwen2", ...minimal, num_key_value_heads: 2 }, "")).toMatchObject({
+      queryKeyValueBias: true,
+      outputBias: false,
+    });
+    expect(readLlamaShape({ model_type: "qwen3", ...minimal, num_key_value_heads: 2 }, "")).toMatchObject({
+      headSize: 128,
+      queryKeyNorm: true,
+    });
   });
 
   it("has windows only where texts can be longer", () => {
@@ -147,13 +179,20 @@ describe("a configuration", () => {
     expect(windows({ model_type: "qwen2", num_key_value_heads: 4, sliding_window: 8 })).toEqual(none);
     const used = { model_type: "qwen2", num_key_value_heads: 4, use_sliding_window: true, sliding_window: 8 };
     expect(windows({ ...used, max_window_layers: 1 })).toEqual([undefined, 8, 8]);
-    expect(windows({ ...used, layer_types: ["sliding_attention", "full_attention", "full_attention"] })).toEqual([8, undefined, undefined]);
+    expect(windows({ ...used, layer_types: ["sliding_attention", "full_attention", "full_attention"] })).toEqual([
+      8,
+      undefined,
+      undefined,
+    ]);
     expect(windows({ model_type: "gemma2", num_key_value_heads: 4, sliding_window: 8 })).toEqual([8, undefined, 8]);
   });
 
   it.each([
     [{ hidden_size: 0 }, /"hidden_size" must be a positive whole number, found 0/],
-    [{ num_hidden_layers: 1e9 }, /"num_hidden_layers" must be a positive whole number below 16777216, found 1000000000/],
+    [
+      { num_hidden_layers: 1e9 },
+      /"num_hidden_layers" must be a positive whole number below 16777216, found 1000000000/,
+    ],
     [{ num_hidden_layers: "3" }, /"num_hidden_layers".*found "3"/],
     [{ num_key_value_heads: 3 }, /num_attention_heads 4 is not a multiple of num_key_value_heads 3/],
     [{ head_dim: 15 }, /heads have 15 values/],

@@ -97,7 +97,8 @@ function yarn(
   const [mscale, mscaleAll] = [fields.number("mscale", 0), fields.number("mscale_all_dim", 0)];
   const inferred = mscale !== 0 && mscaleAll !== 0 ? attention(mscale) / attention(mscaleAll) : attention(1);
   /** Index of the pair that turns so many times over the original length. */
-  const pairOf = (turns: number): number => (rotated * Math.log(original / (turns * 2 * Math.PI))) / (2 * Math.log(base));
+  const pairOf = (turns: number): number =>
+    (rotated * Math.log(original / (turns * 2 * Math.PI))) / (2 * Math.log(base));
   const rounded = !fields.isFalse("truncate");
   const [first, last] = [pairOf(fields.number("beta_fast", 32)), pairOf(fields.number("beta_slow", 1))];
   const low = Math.max(rounded ? Math.floor(first) : first, 0);
@@ -121,11 +122,16 @@ class RotaryFields {
     const inner = config["rope_parameters"] ?? config["rope_scaling"] ?? {};
     if (typeof inner !== "object" || Array.isArray(inner)) this.fail("the fields of the rotary embedding are damaged");
     const own = inner as Json;
-    const nested = Object.entries(own).find(([, value]) => typeof value === "object" && value !== null && !Array.isArray(value));
+    const nested = Object.entries(own).find(
+      ([, value]) => typeof value === "object" && value !== null && !Array.isArray(value),
+    );
     if (nested) {
-      throw new UnsupportedError(`${file}: rotary embeddings that differ between layers ("${nested[0]}") are not supported.`, {
-        subject: "rotary embeddings by layer",
-      });
+      throw new UnsupportedError(
+        `${file}: rotary embeddings that differ between layers ("${nested[0]}") are not supported.`,
+        {
+          subject: "rotary embeddings by layer",
+        },
+      );
     }
     const type = own["rope_type"] ?? own["type"] ?? "default";
     this.type = typeof type === "string" ? type : JSON.stringify(type);
@@ -140,12 +146,15 @@ class RotaryFields {
   number(name: string, fallback?: number): number {
     const value = this.#find(name) ?? fallback;
     if (typeof value === "number" && Number.isFinite(value) && (value > 0 || value === fallback)) return value;
-    return this.fail(`"${name}" of the rotary embedding "${this.type}" must be a positive number, found ${JSON.stringify(value)}`);
+    return this.fail(
+      `"${name}" of the rotary embedding "${this.type}" must be a positive number, found ${JSON.stringify(value)}`,
+    );
   }
 
   list(name: string, length: number): number[] {
     const value = this.#find(name);
-    const sound = Array.isArray(value) && value.every((entry) => typeof entry === "number" && Number.isFinite(entry) && entry > 0);
+    const sound =
+      Array.isArray(value) && value.every((entry) => typeof entry === "number" && Number.isFinite(entry) && entry > 0);
     if (sound && value.length === length) return value as number[];
     return this.fail(`"${name}" of the rotary embedding "${this.type}" must be a list of ${length} positive numbers`);
   }

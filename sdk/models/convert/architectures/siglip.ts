@@ -80,10 +80,5 @@ function attention(weights: WeightConstants, value: Value, name: string, { width
     ),
   ) as [Value, Value, Value];
   const attended = fullAttention(query, key, values);
-  return linear(
-    weights,
-    reshape(transpose(attended, [0, 2, 1, 3]), [0, 0, width]),
-    `${name}.projection_layer`,
-    square,
-  );
+  return linear(weights, reshape(transpose(attended, [0, 2, 1, 3]), [0, 0, width]), `${name}.projection_layer`, square);
 }

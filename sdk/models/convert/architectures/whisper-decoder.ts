@@ -83,7 +83,8 @@ export function whisperDecoder(source: TensorSource, shape: WhisperShape, plan: 
     });
   }
   const normal = layerNorm(weights, hidden, "model.decoder.layer_norm", width);
-  const projection = tied || !weights.has("proj_out.weight") ? embedding : weights.matrix("proj_out.weight", vocabularySize, width);
+  const projection =
+    tied || !weights.has("proj_out.weight") ? embedding : weights.matrix("proj_out.weight", vocabularySize, width);
   result(matMul(normal, projection), "logits");
   cache.assignAll();
   return graph;

@@ -16,7 +16,9 @@ export function whisperEncoder(source: TensorSource, shape: WhisperShape, plan: 
   const graph = new Graph("whisper_encoder");
   const weights = new WeightConstants(graph, source, plan);
   const features = parameter(graph, "input_features", "f32", ["?", melBands, 2 * sourcePositions]);
-  const narrowed = gelu(convolution(weights, features, "model.encoder.conv1", { from: melBands, to: width, stride: 1 }));
+  const narrowed = gelu(
+    convolution(weights, features, "model.encoder.conv1", { from: melBands, to: width, stride: 1 }),
+  );
   const halved = gelu(convolution(weights, narrowed, "model.encoder.conv2", { from: width, to: width, stride: 2 }));
   const positions = weights.tensor("model.encoder.embed_positions.weight", [sourcePositions, width]);
   let hidden = add(transpose(halved, [0, 2, 1]), positions);

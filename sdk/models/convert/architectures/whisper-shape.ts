@@ -33,22 +33,31 @@ export function readWhisperShape(config: Record<string, unknown>, file: string):
   const size = (name: string, fallback?: number): number => {
     const value = config[name] ?? fallback;
     if (typeof value === "number" && Number.isSafeInteger(value) && value > 0 && value < 2 ** 24) return value;
-    throw new ModelError(`${file}: "${name}" must be a positive whole number, found ${JSON.stringify(config[name])}.`, { file });
+    throw new ModelError(`${file}: "${name}" must be a positive whole number, found ${JSON.stringify(config[name])}.`, {
+      file,
+    });
   };
   const activation = config["activation_function"] ?? "gelu";
   if (activation !== "gelu") {
-    throw new UnsupportedError(`${file}: the activation ${JSON.stringify(activation)} is not known for Whisper models (gelu is).`, {
-      subject: "activation function",
-    });
+    throw new UnsupportedError(
+      `${file}: the activation ${JSON.stringify(activation)} is not known for Whisper models (gelu is).`,
+      {
+        subject: "activation function",
+      },
+    );
   }
   if (config["scale_embedding"] === true) {
-    throw new UnsupportedError(`${file}: "scale_embedding" is not supported for Whisper models.`, { subject: "scale_embedding" });
+    throw new UnsupportedError(`${file}: "scale_embedding" is not supported for Whisper models.`, {
+      subject: "scale_embedding",
+    });
   }
   const width = size("d_model");
   const stack = (side: "encoder" | "decoder"): StackShape => {
     const heads = size(`${side}_attention_heads`);
     if (width % heads !== 0) {
-      throw new ModelError(`${file}: d_model ${width} is not a multiple of ${side}_attention_heads ${heads}.`, { file });
+      throw new ModelError(`${file}: d_model ${width} is not a multiple of ${side}_attention_heads ${heads}.`, {
+        file,
+      });
     }
     return { layers: size(`${side}_layers`), heads, inner: size(`${side}_ffn_dim`) };
   };

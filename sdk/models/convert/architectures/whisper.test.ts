@@ -74,11 +74,16 @@ describe.each([
     const { xml } = await exported(name);
     const graph = build(source, shape, "f16");
     const attention = (pattern: RegExp): string[] => [...xml.matchAll(pattern)].map(([, found]) => found!).sort();
-    expect(graph.nodes.filter(({ type }) => type === "ScaledDotProductAttention").map((node) => node.name).sort()).toEqual(
-      attention(/name="([^"]*)" type="ScaledDotProductAttention"/g),
-    );
+    expect(
+      graph.nodes
+        .filter(({ type }) => type === "ScaledDotProductAttention")
+        .map((node) => node.name)
+        .sort(),
+    ).toEqual(attention(/name="([^"]*)" type="ScaledDotProductAttention"/g));
     expect(graph.nodes.flatMap(({ outputNames }) => outputNames).sort()).toEqual(attention(/ names="([^"]*)"/g));
-    const variables = graph.nodes.flatMap(({ type, attributes }) => (type === "ReadValue" ? [attributes["variable_id"]!] : []));
+    const variables = graph.nodes.flatMap(({ type, attributes }) =>
+      type === "ReadValue" ? [attributes["variable_id"]!] : [],
+    );
     // The export numbers the variables of the encoder's keys and values; those of the decoder's have names.
     const named = attention(/variable_id="([^"]*)" variable_type="f32"/g);
     expect(variables.filter((id) => id.includes(".decoder.")).sort()).toEqual(named);
@@ -95,9 +100,13 @@ describe("int8", () => {
     for (const build of [whisperEncoder, whisperDecoder]) {
       const half = build(source, shape, "f16").nodes.filter(({ attributes }) => attributes["element_type"] === "f16");
       const nodes = build(source, shape, "int8").nodes;
-      const matrices = half.filter(({ name }) => /(_proj|fc1|fc2|embed_tokens)\.weight$/.test(name)).map(({ name }) => name);
+      const matrices = half
+        .filter(({ name }) => /(_proj|fc1|fc2|embed_tokens)\.weight$/.test(name))
+        .map(({ name }) => name);
       expect(matrices.length).toBeGreaterThan(0);
-      expect(nodes.filter(({ attributes }) => attributes["element_type"] === "i8").map(({ name }) => name)).toEqual(matrices);
+      expect(nodes.filter(({ attributes }) => attributes["element_type"] === "i8").map(({ name }) => name)).toEqual(
+        matrices,
+      );
     }
   });
 
