@@ -39,9 +39,9 @@ export type { ImageInput } from "./media/image-input.js";
 export type { AlphaMode, RawPixels } from "./media/raw-pixels.js";
 export { RgbImage } from "./media/rgb-image.js";
 export { defaultCacheFolder } from "./models/cache.js";
-export { convertModel, type ConversionResult, type ConvertOptions } from "./models/convert/convert-model.js";
+export { convertModel, type ConversionResult, type ConvertOptions } from "./models/convert-model.js";
 export type { GroupSize } from "./models/convert/check-plan.js";
-export type { WeightFormat } from "./models/convert/weights.js";
+export type { WeightFormat } from "./models/convert/ir/weights.js";
 export { inspectModel, type ModelInspection, type PipelineName } from "./models/inspect-model.js";
 export type {
   AssistantMessage,

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { systemInfo } from "../../dist/index.js";
 import { measureReadBandwidth } from "../../dist/cli/memory-bandwidth.js";
-import { readGguf } from "../../dist/models/gguf-file.js";
+import { readGguf } from "../../dist/models/gguf/gguf-file.js";
 import { probe } from "../../scripts/lib/process.mjs";
 import { demoModel } from "../../scripts/lib/models.mjs";
 import { llamaEntry, python } from "./peers.mjs";

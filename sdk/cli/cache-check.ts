@@ -1,8 +1,15 @@
 import { constants } from "node:fs";
 import { access, readdir, stat } from "node:fs/promises";
 import path from "node:path";
-import type { Check } from "./doctor.js";
 import { formatBytes } from "./table.js";
+
+/** Outcome of one check. */
+export interface Check {
+  name: string;
+  /** `note`: works, but slower or with less than it could have. */
+  status: "ok" | "note" | "problem";
+  details: string;
+}
 
 async function isWritable(folder: string): Promise<boolean> {
   return access(folder, constants.W_OK).then(

@@ -1,8 +1,19 @@
 import { readFile } from "node:fs/promises";
 import { closest, distance } from "fastest-levenshtein";
-import type { Conversation } from "./chat-session.js";
+import type { ChatSession, GenerationOptions, LLMPipeline } from "../index.js";
 import { UsageError } from "./exit-codes.js";
+import type { Interrupts } from "./interrupts.js";
+import type { Terminal } from "./terminal.js";
 import { writeWhole } from "./write-file.js";
+
+/** The conversation as commands may change it. */
+export interface Conversation {
+  readonly llm: LLMPipeline;
+  chat: ChatSession;
+  readonly options: GenerationOptions;
+  readonly terminal: Terminal;
+  readonly interrupts: Interrupts;
+}
 
 /** What a line means for the conversation: something to answer, nothing more to do, or leaving. */
 export type NextStep = { kind: "answer"; text: string } | { kind: "done" } | { kind: "exit" };

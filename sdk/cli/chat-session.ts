@@ -1,5 +1,5 @@
-import type { ChatSession, GenerationOptions, LLMPipeline } from "../index.js";
-import { runCommand } from "./chat-commands.js";
+import type { GenerationOptions, LLMPipeline } from "../index.js";
+import { runCommand, type Conversation } from "./chat-commands.js";
 import { describeError } from "./report-error.js";
 import { LineReader } from "./line-reader.js";
 import { Interrupts } from "./interrupts.js";
@@ -9,15 +9,6 @@ import { showActivity, type Terminal } from "./terminal.js";
 export interface TalkOptions {
   system: string | undefined;
   options: GenerationOptions;
-}
-
-/** The conversation as commands may change it. */
-export interface Conversation {
-  readonly llm: LLMPipeline;
-  chat: ChatSession;
-  readonly options: GenerationOptions;
-  readonly terminal: Terminal;
-  readonly interrupts: Interrupts;
 }
 
 const PROMPT = "> ";

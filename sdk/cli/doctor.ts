@@ -1,18 +1,10 @@
 import type { Command } from "commander";
 import { defaultCacheFolder, inspectModel, listDevices, systemInfo, type ModelInspection } from "../index.js";
-import { checkCacheFolder } from "./cache-check.js";
+import { checkCacheFolder, type Check } from "./cache-check.js";
 import { EXIT } from "./exit-codes.js";
 import { describeError } from "./report-error.js";
 import { formatBytes } from "./table.js";
 import type { Terminal } from "./terminal.js";
-
-/** Outcome of one check. */
-export interface Check {
-  name: string;
-  /** `note`: works, but slower or with less than it could have. */
-  status: "ok" | "note" | "problem";
-  details: string;
-}
 
 /** What `pergola doctor --json` prints. */
 export interface DoctorReport {

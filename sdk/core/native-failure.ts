@@ -1,5 +1,24 @@
 import { join } from "node:path";
-import type { FailedPlace, NativeSearch } from "./native.js";
+
+/** @internal Everything the search for the addon depends on; tests pass their own. */
+export interface NativeSearch {
+  packageRoot: string;
+  /** `PERGOLA_NATIVE`. */
+  override: string | undefined;
+  platform: string;
+  arch: string;
+  nodeVersion: string;
+  musl: boolean;
+  /** Loads a `.node` file, or an addon package by name. */
+  require(id: string): unknown;
+  fileExists(path: string): boolean;
+}
+
+/** @internal A place that was tried, and why it gave no addon. */
+export interface FailedPlace {
+  place: string;
+  reason: string;
+}
 
 const OLDEST_NODE = [20, 19] as const;
 const SUPPORTED = ["linux-x64"];

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { FakeNative } from "../testing/fake-native.js";
 import { NativeError } from "./errors.js";
-import { loadNative, type NativeSearch } from "./native.js";
+import type { NativeSearch } from "./native-failure.js";
+import { loadNative } from "./native.js";
 
 const LOCAL = "/package/native/bin/pergola.node";
 

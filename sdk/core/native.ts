@@ -4,27 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NativeError } from "./errors.js";
 import { NATIVE_ABI, type NativeAddon } from "./native-types.js";
-import { isMusl, explainLoadFailure } from "./native-failure.js";
-
-/** @internal Everything the search for the addon depends on; tests pass their own. */
-export interface NativeSearch {
-  packageRoot: string;
-  /** `PERGOLA_NATIVE`. */
-  override: string | undefined;
-  platform: string;
-  arch: string;
-  nodeVersion: string;
-  musl: boolean;
-  /** Loads a `.node` file, or an addon package by name. */
-  require(id: string): unknown;
-  fileExists(path: string): boolean;
-}
-
-/** @internal A place that was tried, and why it gave no addon. */
-export interface FailedPlace {
-  place: string;
-  reason: string;
-}
+import { explainLoadFailure, isMusl, type FailedPlace, type NativeSearch } from "./native-failure.js";
 
 let loaded: NativeAddon | undefined;
 

@@ -8,7 +8,7 @@ import type { NativeGenerator, NativeGraph } from "../core/native-types.js";
 import { LoadProgressReporter } from "../core/progress.js";
 import { resolveCache } from "../models/cache.js";
 import { janusFacts, type JanusFacts } from "../models/janus-facts.js";
-import { modelPath } from "../models/model-path.js";
+import { modelPath } from "../models/files/model-path.js";
 import { LANGUAGE_GRAPHS, visionGeneratorOptions } from "../models/vision-generator.js";
 import { resolveVisionModel, type VisionModelSource } from "../models/vision-model.js";
 import { ChatTemplate } from "../text/chat-template.js";

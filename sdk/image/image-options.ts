@@ -2,8 +2,7 @@ import { z } from "zod";
 import { loadOptionFields, parseLoadOptions, type LoadOptions } from "../core/load-options.js";
 import { numberIn, signal, wholeNumber } from "../core/option-schemas.js";
 import { parseOptions } from "../core/validate.js";
-import type { GroupSize } from "../models/convert/check-plan.js";
-import { groupSizeField } from "../models/convert/convert-model.js";
+import { groupSizeField, type GroupSize } from "../models/convert/check-plan.js";
 
 /** Options of {@link ImagePipeline.load}. */
 export interface ImageLoadOptions extends Omit<LoadOptions, "weights"> {

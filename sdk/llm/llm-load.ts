@@ -16,7 +16,7 @@ import type { TextModel } from "../generation/text-model.js";
 import { resolveCache } from "../models/cache.js";
 import { planInWords } from "../models/convert/check-plan.js";
 import { readModelFacts, type ModelFacts } from "../models/model-folder.js";
-import { modelPath } from "../models/model-path.js";
+import { modelPath } from "../models/files/model-path.js";
 import { resolveModel, type ModelSource } from "../models/resolve.js";
 import { Tokenizer } from "../text/tokenizer.js";
 import { languageModel } from "./llm-model.js";

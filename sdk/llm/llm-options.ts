@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { loadOptionFields, parseLoadOptions, type LoadOptions } from "../core/load-options.js";
 import { callOptionFields, callRules, type CallOptions } from "../generation/call-options.js";
-import { groupSizeField } from "../models/convert/convert-model.js";
-import type { GroupSize } from "../models/convert/check-plan.js";
+import { groupSizeField, type GroupSize } from "../models/convert/check-plan.js";
 
 /** Options of {@link LLMPipeline.load}. */
 export interface LLMLoadOptions extends Omit<LoadOptions, "weights"> {

@@ -1,11 +1,11 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { architectureNamed } from "./convert/architectures.js";
-import { bytesOf, elementCount } from "./convert/element-type.js";
-import { findCheckpoint } from "./convert/find-checkpoint.js";
-import { readJsonObject } from "./json-file.js";
+import { architectureNamed } from "./convert/models/architectures.js";
+import { bytesOf, elementCount } from "./convert/read/element-type.js";
+import { findCheckpoint } from "./recognize/find-checkpoint.js";
+import { readJsonObject } from "./files/json-file.js";
 import { contextLengthOf, readModelFacts } from "./model-folder.js";
-import { modelPath } from "./model-path.js";
+import { modelPath } from "./files/model-path.js";
 import { resolveModel } from "./resolve.js";
 import { resolveVisionModel, type VisionModelSource } from "./vision-model.js";
 import { resolveWhisperModel } from "./whisper-model.js";

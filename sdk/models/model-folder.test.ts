@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { resolveCache } from "./cache.js";
-import { GgufMetadata } from "./gguf-metadata.js";
+import { GgufMetadata } from "./gguf/gguf-metadata.js";
 import { readModelFacts } from "./model-folder.js";
 import type { ModelSource } from "./resolve.js";
 

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { readManifest } from "./convert/conversion.js";
-import { keyOfFiles } from "./file-key.js";
-import type { GgufFile } from "./gguf-file.js";
-import { checkGgufSupport } from "./gguf-support.js";
-import { readJsonObject } from "./json-file.js";
+import { readManifest } from "./convert/run/conversion.js";
+import { keyOfFiles } from "./files/file-key.js";
+import type { GgufFile } from "./gguf/gguf-file.js";
+import { checkGgufSupport } from "./gguf/gguf-support.js";
+import { readJsonObject } from "./files/json-file.js";
 import type { ModelSource } from "./resolve.js";
 
 /** What the files beside the weights say about a language model. */

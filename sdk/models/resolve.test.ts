@@ -3,7 +3,7 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { modelPath } from "./model-path.js";
+import { modelPath } from "./files/model-path.js";
 import { resolveModel, type CheckpointOptions, type ModelSource } from "./resolve.js";
 
 const FIXTURE = fileURLToPath(new URL("../../test/fixtures/llm/llama-tiny-ir", import.meta.url));

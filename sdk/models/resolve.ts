@@ -1,16 +1,16 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { ModelError, OptionError, UnsupportedError } from "../core/errors.js";
-import { cachedConversion } from "./conversion-cache.js";
-import { findCheckpoint } from "./convert/find-checkpoint.js";
-import { LANGUAGE_MODEL } from "./convert/language-checkpoint.js";
-import type { ConversionHooks } from "./convert/run-conversion.js";
-import type { WeightFormat } from "./convert/weights.js";
-import { problemOf, startsWith } from "./file-check.js";
-import { readGguf, type GgufFile } from "./gguf-file.js";
-import { ggufInFolder } from "./gguf-folder.js";
-import { missingModel } from "./missing-model.js";
-import { modelPath } from "./model-path.js";
+import { cachedConversion } from "./convert/conversion-cache.js";
+import { findCheckpoint } from "./recognize/find-checkpoint.js";
+import { LANGUAGE_MODEL } from "./convert/models/llama/llama-checkpoint.js";
+import type { ConversionHooks } from "./convert/run/run-conversion.js";
+import type { WeightFormat } from "./convert/ir/weights.js";
+import { problemOf, startsWith } from "./files/file-check.js";
+import { readGguf, type GgufFile } from "./gguf/gguf-file.js";
+import { ggufInFolder } from "./recognize/gguf-folder.js";
+import { missingModel } from "./recognize/missing-model.js";
+import { modelPath } from "./files/model-path.js";
 
 /** The files of a language model, found and checked. Paths are absolute; links are left for the system to follow. */
 export type ModelSource =

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { throwIfAborted } from "../core/abort.js";
 import { ModelError, OptionError } from "../core/errors.js";
 import type { NativeGraphFiles } from "../core/native-types.js";
-import { cachedConversion } from "./conversion-cache.js";
-import { JANUS } from "./convert/janus-checkpoint.js";
-import { problemOf } from "./file-check.js";
-import { keyOfFiles } from "./file-key.js";
-import { readJsonObject } from "./json-file.js";
+import { cachedConversion } from "./convert/conversion-cache.js";
+import { JANUS } from "./convert/models/janus/janus-checkpoint.js";
+import { problemOf } from "./files/file-check.js";
+import { keyOfFiles } from "./files/file-key.js";
+import { readJsonObject } from "./files/json-file.js";
 import { contextLengthOf, eosTokenIdsOf } from "./model-folder.js";
-import { modelPath } from "./model-path.js";
-import { findVisionFolder, isJanus } from "./vision-folder.js";
+import { modelPath } from "./files/model-path.js";
+import { findVisionFolder, isJanus } from "./recognize/vision-folder.js";
 
 /** A vision-language or image model, found, checked and, where it was a checkpoint, converted. */
 export interface VisionModelSource {

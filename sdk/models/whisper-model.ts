@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import { OptionError } from "../core/errors.js";
 import { throwIfAborted } from "../core/abort.js";
-import { cachedConversion } from "./conversion-cache.js";
-import type { WeightFormat } from "./convert/weights.js";
-import { WHISPER } from "./convert/whisper-checkpoint.js";
-import { whisperPreprocessorConfig } from "./convert/whisper-files.js";
-import { keyOfFiles } from "./file-key.js";
-import { readJsonObject } from "./json-file.js";
-import { modelPath } from "./model-path.js";
-import { checkWhisperIr, findWhisperFolder, type WhisperFolder } from "./whisper-folder.js";
+import { cachedConversion } from "./convert/conversion-cache.js";
+import type { WeightFormat } from "./convert/ir/weights.js";
+import { WHISPER } from "./convert/models/whisper/whisper-checkpoint.js";
+import { whisperPreprocessorConfig } from "./convert/models/whisper/whisper-files.js";
+import { keyOfFiles } from "./files/file-key.js";
+import { readJsonObject } from "./files/json-file.js";
+import { modelPath } from "./files/model-path.js";
+import { checkWhisperIr, findWhisperFolder, type WhisperFolder } from "./recognize/whisper-folder.js";
 
 /** A Whisper model, found, checked and, where it was a checkpoint, converted. */
 export interface WhisperModelSource {

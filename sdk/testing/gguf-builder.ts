@@ -1,4 +1,4 @@
-import { ggmlType } from "../models/gguf-types.js";
+import { ggmlType } from "../models/gguf/gguf-types.js";
 
 /** A metadata value with its GGUF type. */
 export type GgufEntry =

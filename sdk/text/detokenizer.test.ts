@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { GgufMetadata } from "../models/gguf-file.js";
+import { GgufMetadata } from "../models/gguf/gguf-file.js";
 import { Tokenizer } from "./tokenizer.js";
 
 const FIXTURES = new URL("../../test/fixtures/text/", import.meta.url);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ModelError, UnsupportedError } from "../core/errors.js";
-import { GgufMetadata, type GgufFile, type GgufValue } from "../models/gguf-file.js";
+import { GgufMetadata, type GgufFile, type GgufValue } from "../models/gguf/gguf-file.js";
 import { ggufPreTokenizer, ggufPreTokenizerNames } from "./gguf-pre-tokenizers.js";
 import { splitNode } from "./pre-tokenizer-rules.js";
 import { LibraryTokenizerClass } from "./tokenizers-library.js";

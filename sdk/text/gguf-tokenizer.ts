@@ -1,5 +1,5 @@
 import { ModelError, UnsupportedError } from "../core/errors.js";
-import type { GgufMetadata } from "../models/gguf-file.js";
+import type { GgufMetadata } from "../models/gguf/gguf-file.js";
 import { ggufPreTokenizer, type GgufPreTokenizer } from "./gguf-pre-tokenizers.js";
 import { BYTE_LEVEL_NODE, splitNode } from "./pre-tokenizer-rules.js";
 import type {

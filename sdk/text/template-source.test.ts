@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ModelError } from "../core/errors.js";
-import { GgufMetadata, type GgufFile } from "../models/gguf-file.js";
+import { GgufMetadata, type GgufFile } from "../models/gguf/gguf-file.js";
 import { templateOfFolder, templateOfGguf } from "./template-source.js";
 
 let folder: string;

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError } from "../core/errors.js";
-import type { GgufFile } from "../models/gguf-file.js";
-import { readJsonObject } from "../models/json-file.js";
+import type { GgufFile } from "../models/gguf/gguf-file.js";
+import { readJsonObject } from "../models/files/json-file.js";
 
 /** Chat templates of a model by name (`default`, `tool_use`, ...), and the file they come from. */
 export interface TemplateSource {

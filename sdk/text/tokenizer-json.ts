@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { ModelError, UnsupportedError } from "../core/errors.js";
-import { readJsonObject } from "../models/json-file.js";
+import { readJsonObject } from "../models/files/json-file.js";
 import type {
   AddedTokenDefinition,
   BpeDefinition,

@@ -1,4 +1,4 @@
-import { readGguf, type GgufFile } from "../models/gguf-file.js";
+import { readGguf, type GgufFile } from "../models/gguf/gguf-file.js";
 import { definitionFromGguf } from "./gguf-tokenizer.js";
 import type { TokenizerDefinition } from "./tokenizer-definition.js";
 import { definitionFromFiles, readTokenizerFiles, type TokenizerFiles } from "./tokenizer-json.js";

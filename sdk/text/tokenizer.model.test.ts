@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { readGguf, type GgufFile } from "../models/gguf-file.js";
+import { readGguf, type GgufFile } from "../models/gguf/gguf-file.js";
 import { ChatTemplate } from "./chat-template.js";
 import { parseMessages } from "./messages.js";
 import { templateOfGguf } from "./template-source.js";

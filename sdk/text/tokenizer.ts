@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { DisposedError, OptionError } from "../core/errors.js";
-import type { GgufFile } from "../models/gguf-file.js";
+import type { GgufFile } from "../models/gguf/gguf-file.js";
 import type { AddedTokenSplitter } from "./added-tokens.js";
 import { TokenDecoder } from "./detokenizer.js";
 import { TokenizerCore } from "./tokenizer-core.js";

@@ -11,7 +11,7 @@ import { readImage } from "../media/image.js";
 import { RgbImage } from "../media/rgb-image.js";
 import { resolveCache } from "../models/cache.js";
 import { planInWords } from "../models/convert/check-plan.js";
-import { modelPath } from "../models/model-path.js";
+import { modelPath } from "../models/files/model-path.js";
 import { LANGUAGE_GRAPHS, visionGeneratorOptions } from "../models/vision-generator.js";
 import { resolveVisionModel, type VisionModelSource } from "../models/vision-model.js";
 import { ChatTemplate } from "../text/chat-template.js";

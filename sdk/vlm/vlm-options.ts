@@ -3,8 +3,7 @@ import { loadOptionFields, parseLoadOptions, type LoadOptions } from "../core/lo
 import { wholeNumber } from "../core/option-schemas.js";
 import { callOptionFields, callRules, type CallOptions } from "../generation/call-options.js";
 import type { ImageInput } from "../media/image.js";
-import type { GroupSize } from "../models/convert/check-plan.js";
-import { groupSizeField } from "../models/convert/convert-model.js";
+import { groupSizeField, type GroupSize } from "../models/convert/check-plan.js";
 
 /** Options of {@link VLMPipeline.load}. */
 export interface VLMLoadOptions extends Omit<LoadOptions, "weights"> {

@@ -4,7 +4,7 @@ import { nativeForDevice, openNative } from "../core/native-load.js";
 import type { NativeTranscriber, NativeTranscriberOptions } from "../core/native-types.js";
 import { LoadProgressReporter } from "../core/progress.js";
 import { resolveCache } from "../models/cache.js";
-import { modelPath } from "../models/model-path.js";
+import { modelPath } from "../models/files/model-path.js";
 import { resolveWhisperModel } from "../models/whisper-model.js";
 import { Tokenizer } from "../text/tokenizer.js";
 import { readWhisperFacts } from "./whisper-facts.js";

@@ -1,11 +1,17 @@
+import { z } from "zod";
 import { OptionError } from "../../core/errors.js";
-import type { Architecture } from "./architecture.js";
-import { DEFAULT_GROUP_SIZE, type WeightFormat, type WeightPlan } from "./weights.js";
+import type { Architecture } from "./models/common/architecture.js";
+import { DEFAULT_GROUP_SIZE, type WeightFormat, type WeightPlan } from "./ir/weights.js";
 
 /** A group size that can be asked for: those that runtimes have kernels for; -1 = a whole row. */
 export type GroupSize = 32 | 64 | 128 | -1;
 
 const GROUP_SIZES: readonly GroupSize[] = [32, 64, 128, -1];
+
+/** The `groupSize` option, wherever a conversion can be asked for. */
+export const groupSizeField = z
+  .union([z.literal(32), z.literal(64), z.literal(128), z.literal(-1)])
+  .describe("32, 64, 128, or -1 for one scale a row");
 
 /**
  * Checks that weights can be stored as they are asked for, under the names that the options have everywhere.
