@@ -5,32 +5,39 @@ import { throwIfAborted } from "../../core/abort.js";
 import { OptionError } from "../../core/errors.js";
 import { callback, flag, signal } from "../../core/option-schemas.js";
 import { parseOptions } from "../../core/validate.js";
+import { groupSizeField, storedFormat, weightsField, type GroupSize, type WeightFormat, type WeightsOption } from "../../core/weight-options.js";
 import { modelPath } from "../model-path.js";
 import { architectureNamed } from "./architectures.js";
-import { checkPlan, type GroupSize } from "./check-plan.js";
+import { checkPlan } from "./check-plan.js";
 import { MANIFEST, readManifest } from "./conversion.js";
 import { findCheckpoint } from "./find-checkpoint.js";
 import { runConversion } from "./run-conversion.js";
-import { DEFAULT_GROUP_SIZE, type WeightFormat } from "./weights.js";
+import { DEFAULT_GROUP_SIZE } from "./weights.js";
 
 /** Options of {@link convertModel}. */
 export interface ConvertOptions {
   /**
-   * How matrices are stored: half precision, whole numbers of 8 bits with one scale a row, or whole numbers of 4 bits with one
-   * scale a group of values (embedding and last layer have 8 bits then). Defaults to `f16`.
+   * How matrices are stored: half precision (`f16`, also `file`), whole numbers of 8 bits with one scale a row, or whole numbers of
+   * 4 bits with one scale a group of values (embedding and last layer have 8 bits then). Defaults to `file`.
    */
-  weights?: WeightFormat | undefined;
+  weights?: WeightsOption | undefined;
   /** For `int4`: values that share a scale. Smaller groups are more exact and take more room; -1 = a whole row. Defaults to 64. */
   groupSize?: GroupSize | undefined;
   /** Replaces an earlier conversion in the folder. Defaults to `false`. */
   overwrite?: boolean | undefined;
-  /** Told the share of the weights that is written, from 0 to 1. */
-  onProgress?: ((fraction: number) => void) | undefined;
+  /** Told how far the conversion is; an exception it throws ends it. */
+  onProgress?: ((progress: ConversionProgress) => void) | undefined;
   /**
    * Ends the conversion; it rejects with the signal's reason, and `out` does not appear. The same call later goes on where this
    * one was; what it had made lies beside `out` until then, for a day at least.
    */
   signal?: AbortSignal | undefined;
+}
+
+/** How far a conversion is. */
+export interface ConversionProgress {
+  /** Share of the weights that is written, from 0 to 1. */
+  fraction: number;
 }
 
 /** What {@link convertModel} has made. */
@@ -48,16 +55,11 @@ export interface ConversionResult {
   bytes: number;
 }
 
-/** The `groupSize` option, wherever a conversion can be asked for. */
-export const groupSizeField = z
-  .union([z.literal(32), z.literal(64), z.literal(128), z.literal(-1)])
-  .describe("32, 64, 128, or -1 for one scale a row");
-
 const schema = z.strictObject({
-  weights: z.enum(["f16", "int8", "int4"]).describe('"f16", "int8" or "int4"').optional(),
+  weights: weightsField.optional(),
   groupSize: groupSizeField.optional(),
   overwrite: flag.optional(),
-  onProgress: callback<(fraction: number) => void>().optional(),
+  onProgress: callback<(progress: ConversionProgress) => void>().optional(),
   signal: signal.optional(),
 });
 
@@ -78,7 +80,8 @@ export async function convertModel(
   out: string | URL,
   options: ConvertOptions = {},
 ): Promise<ConversionResult> {
-  const { weights = "f16", groupSize, overwrite = false, onProgress, signal } = parseOptions(schema, options);
+  const { groupSize, overwrite = false, onProgress, signal, ...given } = parseOptions(schema, options);
+  const weights = storedFormat(given.weights);
   throwIfAborted(signal);
   const checkpoint = await findCheckpoint(model);
   const plan = { format: weights, groupSize };
@@ -86,7 +89,10 @@ export async function convertModel(
   const path = outPath(out, checkpoint.folder);
   await checkOut(path, overwrite);
   const request = { checkpoint, plan, target: path, keepOther: false };
-  const files = await runConversion(request, { signal, onProgress });
+  const files = await runConversion(request, {
+    signal,
+    onProgress: onProgress && ((fraction) => onProgress({ fraction })),
+  });
   const architecture = (await readManifest(path))?.architecture ?? checkpoint.architecture;
   let bytes = 0;
   for (const name of files) bytes += (await stat(join(path, name))).size;
