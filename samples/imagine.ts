@@ -16,9 +16,11 @@ try {
     await previews?.[0]?.toFile(out);
   }
 
-  const { images, seeds, finishReason, metrics } = await stream.result;
+  const { images, seeds, complete, metrics } = await stream.result;
   await images[0]?.toFile(out);
-  console.log(`${out} [${finishReason}: seed ${seeds[0]}, ${(metrics.durationMs / 1000).toFixed(1)} s]`);
+  console.log(
+    `${out} [${complete ? "complete" : "stopped"}: seed ${seeds[0]}, ${(metrics.durationMs / 1000).toFixed(1)} s]`,
+  );
 } finally {
   await image.dispose();
 }

@@ -1,12 +1,15 @@
 import { expectTypeOf, test } from "vitest";
 import type {
   Explanation,
+  FinishReason,
   ImageInfo,
+  ImageLoadOptions,
   ImageOptions,
   ImageResult,
   ImageStep,
   PipelineStream,
   RgbImage,
+  WeightsOption,
 } from "./index.js";
 import { ImagePipeline } from "./index.js";
 
@@ -28,7 +31,8 @@ test("results", () => {
   expectTypeOf<ImageResult["images"]>().toEqualTypeOf<RgbImage[]>();
   expectTypeOf<ImageResult["tokens"]>().toEqualTypeOf<number[][]>();
   expectTypeOf<ImageResult["seeds"]>().toEqualTypeOf<number[]>();
-  expectTypeOf<ImageResult["finishReason"]>().toEqualTypeOf<"complete" | "stop" | "cancelled">();
+  expectTypeOf<ImageResult["finishReason"]>().toEqualTypeOf<FinishReason>();
+  expectTypeOf<ImageResult["complete"]>().toBeBoolean();
   expectTypeOf<ImageStep["previews"]>().toEqualTypeOf<RgbImage[] | undefined>();
 });
 
@@ -36,7 +40,7 @@ test("options", () => {
   expectTypeOf<{ width: 384; height: 384; guidance: 1 }>().toExtend<ImageOptions>();
   // @ts-expect-error previews are for streams
   void image.generate("a cat", { previewEvery: 96 });
-  // @ts-expect-error the model's files say their own form
+  expectTypeOf<ImageLoadOptions["weights"]>().toEqualTypeOf<WeightsOption | undefined>();
   void ImagePipeline.load("model", { weights: "file" });
   // @ts-expect-error a prompt is one text
   void image.generate(["a cat", "a dog"]);

@@ -1,6 +1,17 @@
 import { describe, expectTypeOf, it } from "vitest";
-import type { ChatSession, LLMChunk, LLMOptions, LLMResult, Message, Prompt } from "./index.js";
-import { LLMPipeline, OptionError, PergolaError, type PipelineStream } from "./index.js";
+import type {
+  ChatSession,
+  ConversionProgress,
+  ConvertOptions,
+  FinishReason,
+  LLMChunk,
+  LLMLoadOptions,
+  LLMOptions,
+  LLMResult,
+  Message,
+  Prompt,
+} from "./index.js";
+import { convertModel, LLMPipeline, OptionError, PergolaError, type PipelineStream } from "./index.js";
 
 declare const llm: LLMPipeline;
 declare const chat: ChatSession;
@@ -52,9 +63,24 @@ describe("stream and chat", () => {
   });
 
   it("tell finish reasons and usage", () => {
-    expectTypeOf<LLMResult["finishReason"]>().toEqualTypeOf<"stop" | "length" | "tool-calls" | "cancelled">();
+    expectTypeOf<LLMResult["finishReason"]>().toEqualTypeOf<FinishReason>();
+    expectTypeOf<FinishReason>().toEqualTypeOf<"stop" | "length" | "tool-calls" | "cancelled">();
     expectTypeOf<LLMResult["usage"]["cachedPromptTokens"]>().toBeNumber();
     expectTypeOf<LLMOptions["seed"]>().toEqualTypeOf<number | undefined>();
+  });
+});
+
+describe("models", () => {
+  it("tell of their progress in objects", () => {
+    void convertModel("a", "b", {
+      onProgress: (progress) => expectTypeOf(progress).toEqualTypeOf<ConversionProgress>(),
+    });
+    void LLMPipeline.load("a", { onProgress: ({ fraction }) => expectTypeOf(fraction).toBeNumber() });
+  });
+
+  it("have weights in one of four forms", () => {
+    expectTypeOf<LLMLoadOptions["weights"]>().toEqualTypeOf<"file" | "f16" | "int8" | "int4" | undefined>();
+    expectTypeOf<ConvertOptions["weights"]>().toEqualTypeOf<LLMLoadOptions["weights"]>();
   });
 });
 

@@ -14,6 +14,7 @@ export {
   type PergolaErrorCode,
 } from "./core/errors.js";
 export type { ExplainedValue, Explanation, OptionSource } from "./core/explain.js";
+export type { FinishReason } from "./core/finish-reason.js";
 export type { GenerationOptions } from "./core/generation-options.js";
 export type { CommonLoadOptions, KvCacheOptions, LoadOptions } from "./core/load-options.js";
 export type { Metrics, StageTimes } from "./core/metrics.js";
@@ -21,13 +22,14 @@ export type { NativeGeneratorStats as LLMStats } from "./core/native-types.js";
 export type { LoadProgress, LoadStage } from "./core/progress.js";
 export { PipelineStream } from "./core/stream.js";
 export { systemInfo, type SystemInfo } from "./core/system-info.js";
+export type { GroupSize, WeightFormat, WeightsOption } from "./core/weight-options.js";
 export type { CallOptions, ChatOptions, PromptOptions, TurnOptions } from "./generation/call-options.js";
 export { ChatSession } from "./generation/chat.js";
 export type { ChatDefaults, ChatJSON } from "./generation/chat-state.js";
 export type { ModelTokenizer } from "./generation/model-tokenizer.js";
 export type { Prompt } from "./generation/prompt.js";
 export type { TextPipeline, TextPipelineInfo } from "./generation/text-pipeline.js";
-export type { FinishReason, TextChunk, TextResult, TokenLogprob, Usage } from "./generation/text-result.js";
+export type { TextChunk, TextResult, TokenLogprob, Usage } from "./generation/text-result.js";
 export type { ImageLoadOptions, ImageOptions, ImageStreamOptions } from "./image/image-options.js";
 export { ImagePipeline, type ImageInfo } from "./image/image-pipeline.js";
 export type { ImageMetrics, ImageResult, ImageStageTimes, ImageStep } from "./image/image-result.js";
@@ -39,9 +41,12 @@ export type { ImageInput } from "./media/image-input.js";
 export type { AlphaMode, RawPixels } from "./media/raw-pixels.js";
 export { RgbImage } from "./media/rgb-image.js";
 export { defaultCacheFolder } from "./models/cache.js";
-export { convertModel, type ConversionResult, type ConvertOptions } from "./models/convert-model.js";
-export type { GroupSize } from "./models/convert/check-plan.js";
-export type { WeightFormat } from "./models/convert/ir/weights.js";
+export {
+  convertModel,
+  type ConversionProgress,
+  type ConversionResult,
+  type ConvertOptions,
+} from "./models/convert-model.js";
 export { inspectModel, type ModelInspection, type PipelineName } from "./models/inspect-model.js";
 export type {
   AssistantMessage,

@@ -61,8 +61,9 @@ describe("generate", () => {
     void llm.generate([{ role: "user", content: [part] }]);
     // @ts-expect-error this pipeline reads text only
     void llm.generate("a", { images: ["cat.jpg"] });
-    // @ts-expect-error the file's own weights are f16, int8 or int4
-    void VLMPipeline.load("a", { weights: "file" });
+    void VLMPipeline.load("a", { weights: "file", groupSize: 64 });
+    // @ts-expect-error no such form of weights
+    void VLMPipeline.load("a", { weights: "q4" });
     // @ts-expect-error there is no public constructor
     expectTypeOf(new VLMPipeline()).not.toBeAny();
   });

@@ -1,11 +1,13 @@
 import { expectTypeOf, test } from "vitest";
 import type {
   Explanation,
+  FinishReason,
   LiveEvent,
   LiveResult,
   PipelineStream,
   Transcript,
   TranscriptSegment,
+  WeightsOption,
   WhisperInfo,
   WhisperOptions,
 } from "./index.js";
@@ -17,7 +19,7 @@ declare const chunks: AsyncIterable<Float32Array>;
 
 test("calls and their results", () => {
   expectTypeOf(
-    WhisperPipeline.load("model", { weights: "int8", device: "CPU" }),
+    WhisperPipeline.load("model", { weights: "int8" as WeightsOption, device: "CPU" }),
   ).resolves.toEqualTypeOf<WhisperPipeline>();
   expectTypeOf(whisper.transcribe("talk.wav")).resolves.toEqualTypeOf<Transcript>();
   expectTypeOf(whisper.transcribe(stream, { language: null, range: [1] })).resolves.toEqualTypeOf<Transcript>();
@@ -41,6 +43,11 @@ test("options", () => {
   void whisper.transcribe(5);
   // @ts-expect-error load() makes pipelines
   new WhisperPipeline();
+});
+
+test("results tell why they ended as texts do", () => {
+  expectTypeOf<Transcript["finishReason"]>().toEqualTypeOf<FinishReason>();
+  expectTypeOf<LiveResult["finishReason"]>().toEqualTypeOf<FinishReason>();
 });
 
 test("events", () => {

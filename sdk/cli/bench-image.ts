@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import { ImagePipeline } from "../index.js";
 import { imageBenchReport, toImageRun, type ImageBenchReport, type ImageRun } from "./bench-image-report.js";
 import { Interrupted } from "./exit-codes.js";
-import { parseCount } from "./flags.js";
-import { addImageFlags, toImageLoadOptions, toImageOptions, type ImageFlags } from "./imagine.js";
+import { parseCount, toLoadOptions } from "./flags.js";
+import { addImageFlags, toImageOptions, type ImageFlags } from "./imagine.js";
 import { interruptible } from "./interrupts.js";
 import { meanOf } from "./mean.js";
 import { measureReadBandwidth } from "./memory-bandwidth.js";
@@ -46,7 +46,7 @@ async function measure(flags: ImageBenchFlags, { errors }: Terminal, signal: Abo
   const started = performance.now();
   const image = await withLoadProgress(errors, (onProgress) =>
     // Every run must compute its prompt anew.
-    ImagePipeline.load(flags.model, { ...toImageLoadOptions(flags), prefixCaching: false, onProgress, signal }),
+    ImagePipeline.load(flags.model, { ...toLoadOptions(flags), prefixCaching: false, onProgress, signal }),
   );
   const loadMs = performance.now() - started;
   try {

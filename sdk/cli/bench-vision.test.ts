@@ -55,7 +55,8 @@ describe("bench image", () => {
     images: [1, 2].map(() => new RgbImage(1, 1, new Uint8Array(3))),
     tokens: [[1], [2]],
     seeds: [1, 2],
-    finishReason: "complete",
+    finishReason: "stop",
+    complete: true,
     metrics: {
       ...{ loadMs: 900, ttftMs: 450, tpotMs: 200, tokensPerSecond: 10, durationMs: 130_000, queueMs: 0 },
       stages: { ...stages, pictures: 14_000 },

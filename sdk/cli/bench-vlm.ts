@@ -6,7 +6,7 @@ import { collect, parseCount } from "./flags.js";
 import { interruptible } from "./interrupts.js";
 import { meanOf } from "./mean.js";
 import { showActivity, withLoadProgress, type Terminal } from "./terminal.js";
-import { addVisionFlags, toVisionLoadOptions, type VisionFlags } from "./vision-flags.js";
+import { addVisionFlags, toVisionLoadOptions, type VisionFlags } from "./caption.js";
 
 interface VlmBenchFlags extends VisionFlags {
   image: string[];

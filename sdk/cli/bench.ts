@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { inspectModel, LLMPipeline, type LLMResult } from "../index.js";
-import { addLoadFlags, parseCount, toLoadOptions, type LoadFlags } from "./flags.js";
+import { addLoadFlags, LANGUAGE_MODEL_HELP, parseCount, toLoadOptions, type LoadFlags } from "./flags.js";
 import { addImageBench } from "./bench-image.js";
 import { addVlmBench } from "./bench-vlm.js";
 import { addWhisperBench } from "./bench-whisper.js";
@@ -53,7 +53,7 @@ export function addBenchCommand(program: Command, terminal: Terminal): void {
     .option("--runs <n>", "measured runs, after one that is not counted", parseCount, 3)
     .option("--concurrency <n>", "requests at once", parseCount, 1)
     .option("--json", "print the figures as JSON");
-  addLoadFlags(command).action((flags: BenchFlags) => run(flags, terminal));
+  addLoadFlags(command, LANGUAGE_MODEL_HELP).action((flags: BenchFlags) => run(flags, terminal));
   addVlmBench(bench, terminal);
   addWhisperBench(bench, terminal);
   addImageBench(bench, terminal);

@@ -1,13 +1,44 @@
 import { buffer } from "node:stream/consumers";
 import type { Command } from "commander";
-import { VLMPipeline, type VLMChunk, type VLMMessage, type VLMOptions, type VLMResult } from "../index.js";
+import {
+  VLMPipeline,
+  type VLMChunk,
+  type VLMLoadOptions,
+  type VLMMessage,
+  type VLMOptions,
+  type VLMResult,
+} from "../index.js";
 import { eachFile, type FileWork } from "./each-file.js";
 import { EXIT, Interrupted, UsageError } from "./exit-codes.js";
 import { JsonOutput, nameOfInput, PrintedOutput, type FileOutput } from "./file-output.js";
-import { addGenerationFlags, toGenerationOptions, type GenerationFlags } from "./flags.js";
+import {
+  addGenerationFlags,
+  addLoadFlags,
+  toGenerationOptions,
+  toLoadOptions,
+  type GenerationFlags,
+  type LoadFlags,
+} from "./flags.js";
 import { interruptible, Interrupts } from "./interrupts.js";
 import { showActivity, withLoadProgress, write, type Terminal } from "./terminal.js";
-import { addVisionFlags, toVisionLoadOptions, type VisionFlags } from "./vision-flags.js";
+
+/** What the flags of {@link addVisionFlags} give. */
+export interface VisionFlags extends LoadFlags {
+  visionDevice?: string;
+}
+
+/** Flags about loading a vision-language model. */
+export function addVisionFlags(command: Command): Command {
+  return addLoadFlags(command, "model folder: OpenVINO IR (LLaVA, Janus) or a Janus checkpoint").option(
+    "--vision-device <device>",
+    "device of the vision encoder, where it is another one",
+  );
+}
+
+/** The SDK's load options of a vision-language model for the flags. */
+export function toVisionLoadOptions(flags: VisionFlags): VLMLoadOptions {
+  return { ...toLoadOptions(flags), ...(flags.visionDevice !== undefined && { visionDevice: flags.visionDevice }) };
+}
 
 interface CaptionFlags extends VisionFlags, GenerationFlags {
   prompt: string;

@@ -5,6 +5,7 @@ import { Interrupted, UsageError } from "./exit-codes.js";
 import {
   addGenerationFlags,
   addLoadFlags,
+  LANGUAGE_MODEL_HELP,
   toGenerationOptions,
   toLoadOptions,
   type GenerationFlags,
@@ -27,7 +28,7 @@ export function addChatCommand(program: Command, terminal: Terminal): void {
     .option("-p, --prompt <text>", 'answer this and end; "-" reads it from stdin')
     .option("-s, --system <text>", "system prompt")
     .option("--json", "print the result of the one answer as JSON");
-  addLoadFlags(command);
+  addLoadFlags(command, LANGUAGE_MODEL_HELP);
   addGenerationFlags(command).action((flags: ChatFlags) => run(flags, terminal));
 }
 

@@ -14,7 +14,7 @@ import {
 } from "./flags.js";
 
 function parse(args: string[]): LoadFlags & GenerationFlags {
-  const command = addGenerationFlags(addLoadFlags(new Command("x")))
+  const command = addGenerationFlags(addLoadFlags(new Command("x"), ""))
     .exitOverride()
     .configureOutput({ writeErr: () => undefined });
   return command.parse(["--model", "m", ...args], { from: "user" }).opts();
@@ -51,7 +51,7 @@ describe("load flags", () => {
   });
 
   it("refuse values outside a list", () =>
-    expect(() => parse(["--weights", "int3"])).toThrow(/Allowed choices are file, int8/));
+    expect(() => parse(["--weights", "int3"])).toThrow(/Allowed choices are file, f16, int8, int4/));
 });
 
 describe("generation flags", () => {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
-import type { GenerationOptions, LLMLoadOptions, LoadOptions } from "../index.js";
+import type { GenerationOptions, GroupSize, LoadOptions, WeightsOption } from "../index.js";
 import { UsageError } from "./exit-codes.js";
 
 /** Flags that mean an SDK option: path of the option → flag. Messages of the SDK are translated with it. */
@@ -100,23 +100,48 @@ export interface KvFlags {
   kvCacheBytes?: number;
 }
 
-/** What the flags of {@link addLoadFlags} give. */
-export interface LoadFlags extends DeviceFlags, KvFlags {
-  weights?: "file" | "int8" | "int4";
-  groupSize?: number;
+/** What the flags of {@link addWeightFlags} give. */
+export interface WeightFlags {
+  weights?: WeightsOption;
+  // Which numbers are possible is the SDK's to check.
+  groupSize?: GroupSize;
 }
 
-/** Flags about loading a language model. */
-export function addLoadFlags(command: Command): Command {
-  return addKvFlags(
-    addDeviceFlags(command, "model folder (OpenVINO IR or safetensors) or .gguf file")
-      .addOption(
-        new Option("--weights <form>", "weight values: the file's own, or rounded (int4: checkpoints only)").choices([
-          ...["file", "int8", "int4"],
-        ]),
-      )
-      .option("--group-size <n>", "with int4: weights that share a scale (32, 64, 128, -1 = a row)", parseNumber),
+/** The flag about the form of weights. What a model's files allow is the SDK's to say. */
+export function addWeightsFlag(command: Command): Command {
+  return command.addOption(
+    new Option("--weights <form>", "weights as the files have them, or another form (of a checkpoint)").choices([
+      ...["file", "f16", "int8", "int4"],
+    ]),
   );
+}
+
+/** Flags about the form of weights. */
+export function addWeightFlags(command: Command): Command {
+  return addWeightsFlag(command).option(
+    "--group-size <n>",
+    "with int4: weights that share a scale: 32, 64 (default), 128, or -1 for a row",
+    parseNumber,
+  );
+}
+
+/** The SDK's options for them. Flags not given stay absent. */
+export function toWeightOptions(flags: WeightFlags): Pick<LoadOptions, "weights" | "groupSize"> {
+  return {
+    ...(flags.weights && { weights: flags.weights }),
+    ...(flags.groupSize !== undefined && { groupSize: flags.groupSize }),
+  };
+}
+
+/** What the flags of {@link addLoadFlags} give. */
+export interface LoadFlags extends DeviceFlags, WeightFlags, KvFlags {}
+
+/** What a language model can be loaded from. */
+export const LANGUAGE_MODEL_HELP = "model folder (OpenVINO IR or safetensors) or .gguf file";
+
+/** Flags about loading a model whose main part is a language model. */
+export function addLoadFlags(command: Command, modelHelp: string): Command {
+  return addKvFlags(addWeightFlags(addDeviceFlags(command, modelHelp)));
 }
 
 /** Flags about what a language model remembers. */
@@ -140,15 +165,9 @@ function parseProperties(pairs: string[]): Record<string, string> {
   );
 }
 
-/** The SDK's load options of a language model for the flags. */
-export function toLoadOptions(flags: LoadFlags): LLMLoadOptions {
-  return {
-    ...toDeviceOptions(flags),
-    ...toKvOptions(flags),
-    ...(flags.weights && { weights: flags.weights }),
-    // The SDK names those that there are.
-    ...(flags.groupSize !== undefined && { groupSize: flags.groupSize as NonNullable<LLMLoadOptions["groupSize"]> }),
-  };
+/** The SDK's load options for the flags of {@link addLoadFlags}. */
+export function toLoadOptions(flags: LoadFlags): LoadOptions {
+  return { ...toDeviceOptions(flags), ...toKvOptions(flags), ...toWeightOptions(flags) };
 }
 
 /** The load options about what a language model remembers. */

@@ -46,7 +46,8 @@ class ScriptedPainter implements Painter {
         images: Array.from({ length: n }, picture),
         tokens: Array.from({ length: n }, () => Array<number>(token).fill(1)),
         seeds: Array.from({ length: n }, (_, index) => seed + index),
-        finishReason: token < TOKENS ? "stop" : "complete",
+        finishReason: "stop",
+        complete: token >= TOKENS,
         metrics: { loadMs: 1, ttftMs: 2, tpotMs: 3, tokensPerSecond: 4, durationMs: 12_345, queueMs: 0, stages },
       };
     });

@@ -1,21 +1,19 @@
 import type { Command } from "commander";
 import {
   ImagePipeline,
-  type ImageLoadOptions,
   type ImageOptions,
   type ImageResult,
   type ImageStep,
   type ImageStreamOptions,
 } from "../index.js";
 import { Interrupted } from "./exit-codes.js";
-import { parseNumber } from "./flags.js";
+import { addLoadFlags, parseNumber, toLoadOptions, type LoadFlags } from "./flags.js";
 import { interruptible, Interrupts } from "./interrupts.js";
 import { PictureFiles } from "./picture-files.js";
 import { progressBar, showActivity, withLoadProgress, write, type Activity, type Terminal } from "./terminal.js";
-import { addCheckpointFlags, toCheckpointOptions, type CheckpointFlags } from "./vision-flags.js";
 
 /** What the flags of {@link addImageFlags} give. */
-export interface ImageFlags extends CheckpointFlags {
+export interface ImageFlags extends LoadFlags {
   n?: number;
   seed?: number;
   guidance?: number;
@@ -35,7 +33,7 @@ const PREVIEW_EVERY = 96;
 
 /** Flags about loading a model that makes pictures, and about how it makes them. */
 export function addImageFlags(command: Command): Command {
-  return addCheckpointFlags(command, "folder of a Janus model: a checkpoint, or OpenVINO IR")
+  return addLoadFlags(command, "folder of a Janus model: a checkpoint, or OpenVINO IR")
     .option("-n, --n <count>", "pictures to make, computed together", parseNumber)
     .option("--seed <n>", "the same seed gives the same picture; picture i has seed + i", parseNumber)
     .option("-g, --guidance <x>", "how closely the pictures follow the prompt; 1 = off, twice as fast", parseNumber)
@@ -49,11 +47,6 @@ const IMAGE_FLAGS = ["n", "seed", "guidance", "temperature", "topK", "topP"] as 
 /** The SDK's options for the flags. Flags not given stay absent. */
 export function toImageOptions(flags: ImageFlags): ImageOptions {
   return Object.fromEntries(IMAGE_FLAGS.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])));
-}
-
-/** The SDK's load options for the flags. */
-export function toImageLoadOptions(flags: ImageFlags): ImageLoadOptions {
-  return toCheckpointOptions(flags);
 }
 
 /** `pergola imagine`: pictures of what a text describes. */
@@ -77,7 +70,7 @@ async function run(prompt: string, flags: ImagineFlags, terminal: Terminal): Pro
   const image = await interruptible(
     () =>
       withLoadProgress(terminal.errors, (onProgress) =>
-        ImagePipeline.load(flags.model, { ...toImageLoadOptions(flags), onProgress, signal: loading.signal }),
+        ImagePipeline.load(flags.model, { ...toLoadOptions(flags), onProgress, signal: loading.signal }),
       ),
     () => loading.abort(new Interrupted("interrupted while loading")),
   );
@@ -193,9 +186,8 @@ function timeLeft(ms: number | undefined): string {
   return seconds < 100 ? `, ${seconds} s left` : `, ${Math.ceil(seconds / 60)} min left`;
 }
 
-function summary({ seeds, finishReason, tokens, metrics }: ImageResult): string {
+function summary({ seeds, complete, tokens, metrics }: ImageResult): string {
   const seed = seeds.length > 1 ? `seeds ${seeds[0]} to ${seeds.at(-1)}` : `seed ${seeds[0]}`;
-  const made =
-    finishReason === "complete" ? "" : `, ended after ${Math.max(...tokens.map(({ length }) => length))} tokens`;
+  const made = complete ? "" : `, ended after ${Math.max(...tokens.map(({ length }) => length))} tokens`;
   return `${seed}, ${(metrics.durationMs / 1000).toFixed(1)} s${made}`;
 }

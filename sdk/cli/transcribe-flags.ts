@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
-import type { WhisperLoadOptions, WhisperOptions } from "../index.js";
-import { addDeviceFlags, parseNumber, toDeviceOptions, type DeviceFlags } from "./flags.js";
+import type { WeightsOption, WhisperLoadOptions, WhisperOptions } from "../index.js";
+import { addDeviceFlags, addWeightsFlag, parseNumber, toDeviceOptions, type DeviceFlags } from "./flags.js";
 
 /** What the flags of {@link addWhisperFlags} give. */
 export interface WhisperFlags extends DeviceFlags {
-  weights?: "f16" | "int8";
+  weights?: WeightsOption;
   language?: string;
   task?: "transcribe" | "translate";
   timestamps?: "segment" | "word";
@@ -19,8 +19,7 @@ export interface WhisperFlags extends DeviceFlags {
 
 /** Flags about loading a Whisper model, and about how it transcribes. */
 export function addWhisperFlags(command: Command): Command {
-  return addDeviceFlags(command, "model folder: OpenVINO IR, CTranslate2 or safetensors")
-    .addOption(new Option("--weights <form>", "form of the weights of a checkpoint").choices(["f16", "int8"]))
+  return addWeightsFlag(addDeviceFlags(command, "model folder: OpenVINO IR, CTranslate2 or safetensors"))
     .option("-l, --language <language>", "what is spoken: en, de, ...; without it the model finds out")
     .addOption(
       new Option("--task <task>", "write what was said, or its translation into English").choices([

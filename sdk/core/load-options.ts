@@ -3,6 +3,7 @@ import { OptionError } from "./errors.js";
 import { callback, flag, signal, wholeNumber } from "./option-schemas.js";
 import type { LoadProgress } from "./progress.js";
 import { parseOptions } from "./validate.js";
+import { groupSizeField, weightsField, type GroupSize, type WeightsOption } from "./weight-options.js";
 
 /** Limits of the KV cache. With neither `bytes` nor `tokens` it is planned from free memory and grows as needed. */
 export interface KvCacheOptions {
@@ -25,6 +26,12 @@ export interface CommonLoadOptions {
    * (`PERGOLA_CACHE` names another), a path, or `false`. Defaults to `true`.
    */
   cache?: boolean | string | undefined;
+  /**
+   * `file`: the weights as the model's files have them; a checkpoint is converted in half precision. `f16`, `int8`, `int4`: a checkpoint's
+   * matrices are stored like that, which takes half or a quarter of the memory and time of `f16`; answers may differ. Of OpenVINO IR
+   * and GGUF language models also `int8`: rounded while loading. What a model cannot do is an error. Defaults to `file`.
+   */
+  weights?: WeightsOption | undefined;
   /** Runs a few steps before `load()` resolves, so that the first call is as fast as later ones. Defaults to `true`. */
   warmUp?: boolean | undefined;
   /** Called while loading; an exception it throws ends the load. */
@@ -37,8 +44,8 @@ export interface CommonLoadOptions {
 export interface LoadOptions extends CommonLoadOptions {
   /** How attention keeps its past: in pages shared by all requests, or in the model's state. Defaults to `auto`: paged where the model allows it. */
   attention?: "auto" | "paged" | "stateful" | undefined;
-  /** `file`: the file's own weight values. `int8`: re-rounded for speed; answers may differ. Defaults to `file`. */
-  weights?: "file" | "int8" | undefined;
+  /** Of a checkpoint in `int4`: values that share a scale; -1 = a whole row. Defaults to 64. */
+  groupSize?: GroupSize | undefined;
   kvCache?: KvCacheOptions | undefined;
   /** Reuses what is already computed for equal beginnings of prompts. Defaults to `true`. */
   prefixCaching?: boolean | undefined;
@@ -59,6 +66,7 @@ export interface ResolvedCommonOptions {
 /** Load options with every default filled in. */
 export interface ResolvedLoadOptions extends ResolvedCommonOptions {
   attention: "auto" | "paged" | "stateful";
+  /** What the engine does with the weights of its files. */
   weights: "file" | "int8";
   kvCache: { bytes?: number; tokens?: number; precision?: "f32" | "f16" | "bf16" | "u8" };
   prefixCaching: boolean;
@@ -95,6 +103,7 @@ export const commonLoadFields = {
     .union([z.boolean(), z.string().min(1)])
     .describe("true, false or the path of a folder")
     .optional(),
+  weights: weightsField.optional(),
   warmUp: flag.optional(),
   onProgress: callback<(progress: LoadProgress) => void>().optional(),
   signal: signal.optional(),
@@ -104,7 +113,7 @@ export const commonLoadFields = {
 export const loadOptionFields = {
   ...commonLoadFields,
   attention: z.enum(["auto", "paged", "stateful"]).optional(),
-  weights: z.enum(["file", "int8"]).optional(),
+  groupSize: groupSizeField.optional(),
   kvCache: z
     .strictObject({
       bytes: wholeNumber(1).optional(),
@@ -141,8 +150,10 @@ export function parseLoadOptions<Options extends LoadOptions = LoadOptions>(
   return options;
 }
 
-/** Fills in the defaults. */
-export function resolveLoadOptions(options: LoadOptions): ResolvedLoadOptions {
+/** Fills in the defaults. What becomes of a checkpoint's weights is the business of its conversion. */
+export function resolveLoadOptions(
+  options: Omit<LoadOptions, "weights" | "groupSize"> & { weights?: "file" | "int8" | undefined },
+): ResolvedLoadOptions {
   const kvCache = Object.entries(options.kvCache ?? {}).filter(([, value]) => value !== undefined);
   return { ...withDefaults(options, LOAD_DEFAULTS), kvCache: Object.fromEntries(kvCache) };
 }

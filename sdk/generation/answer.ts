@@ -1,4 +1,5 @@
 import type { CallSite } from "../core/call-site.js";
+import type { FinishReason } from "../core/finish-reason.js";
 import { randomSeed, type MergedGeneration } from "../core/generation-options.js";
 import { Job, type JobOutcome, type TokenLogprobs } from "../core/job.js";
 import { MetricsClock } from "../core/metrics.js";
@@ -8,7 +9,7 @@ import { AnswerText } from "./answer-text.js";
 import type { CheckedPrompt } from "./prompt.js";
 import { planRequest } from "./request.js";
 import type { PromptWork, TextModel } from "./text-model.js";
-import type { FinishReason, TextChunk, TextResult } from "./text-result.js";
+import type { TextChunk, TextResult } from "./text-result.js";
 
 /** One checked question to a model. */
 export interface Question<Part> {

@@ -1,10 +1,5 @@
+import type { FinishReason } from "../core/finish-reason.js";
 import type { Metrics } from "../core/metrics.js";
-
-/**
- * Why an answer ended: `stop` (a stop token, a stop string, or `stop()` was called), `length` (`maxNewTokens` or the context is
- * used up), `cancelled` (`cancel()` was called). `tool-calls` is reserved.
- */
-export type FinishReason = "stop" | "length" | "tool-calls" | "cancelled";
 
 /** Log probability of one token of the answer, in the model's own distribution (before temperature and penalties). */
 export interface TokenLogprob {

@@ -77,12 +77,13 @@ export async function generateImages(
   }
 
   const pictures = await decodePictures(decodeAll, tokens, feed, forgotten.signal);
-  const isWhole = tokens.every(({ length }) => length === imageTokens);
+  const isCancelled = control.ending === "cancel";
   return {
     images: pictures.images,
     tokens,
     seeds,
-    finishReason: control.ending === "cancel" ? "cancelled" : isWhole ? "complete" : "stop",
+    finishReason: isCancelled ? "cancelled" : "stop",
+    complete: !isCancelled && tokens.every(({ length }) => length === imageTokens),
     metrics: imageMetrics(clock, tokens, outcomes, pictures.ms),
   };
 }

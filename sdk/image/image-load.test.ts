@@ -59,6 +59,7 @@ describe("loading", () => {
   it("tells how the weights of a checkpoint are stored", async () => {
     for (const [options, told] of [
       [{}, { value: "f16", source: "default" }],
+      [{ weights: "file" }, { value: "f16", source: "call" }],
       [{ weights: "int4" }, { value: "int4 in groups of 64", source: "call" }],
       [
         { weights: "int4", groupSize: -1 },

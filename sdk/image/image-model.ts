@@ -1,4 +1,5 @@
 import type { ResolvedLoadOptions } from "../core/load-options.js";
+import type { WeightsOption } from "../core/weight-options.js";
 import type { NativeEventRouter } from "../core/native-events.js";
 import type { NativeGenerator, NativeGraph } from "../core/native-types.js";
 import type { JanusFacts } from "../models/janus-facts.js";
@@ -8,7 +9,7 @@ import type { Tokenizer } from "../text/tokenizer.js";
 
 /** Load options with every default filled in. */
 export type ResolvedImageLoadOptions = Omit<ResolvedLoadOptions, "weights"> & {
-  weights: "f16" | "int8" | "int4" | undefined;
+  weights: WeightsOption | undefined;
   groupSize: number | undefined;
 };
 

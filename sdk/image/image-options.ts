@@ -1,19 +1,10 @@
 import { z } from "zod";
-import { loadOptionFields, parseLoadOptions, type LoadOptions } from "../core/load-options.js";
+import { parseLoadOptions, type LoadOptions } from "../core/load-options.js";
 import { numberIn, signal, wholeNumber } from "../core/option-schemas.js";
 import { parseOptions } from "../core/validate.js";
-import { groupSizeField, type GroupSize } from "../models/convert/check-plan.js";
 
 /** Options of {@link ImagePipeline.load}. */
-export interface ImageLoadOptions extends Omit<LoadOptions, "weights"> {
-  /**
-   * How a checkpoint's matrices are stored when it is converted: `int8` and `int4` need half and a quarter of the memory and time of
-   * `f16`; pictures differ. Not for folders that hold OpenVINO IR already. Defaults to `f16`.
-   */
-  weights?: "f16" | "int8" | "int4" | undefined;
-  /** Of `int4`: values that share a scale; -1 = a whole row. Defaults to 64. */
-  groupSize?: GroupSize | undefined;
-}
+export type ImageLoadOptions = LoadOptions;
 
 /** Options of {@link ImagePipeline.generate}. */
 export interface ImageOptions {
@@ -69,17 +60,11 @@ const explainSchema = z.strictObject({
   previewEvery: wholeNumber(1).optional(),
   prompt: z.unknown().optional(),
 });
-const loadSchema = z.strictObject({
-  ...loadOptionFields,
-  weights: z.enum(["f16", "int8", "int4"]).optional(),
-  groupSize: groupSizeField.optional(),
-});
 const decodeSchema = z.strictObject({ signal: signal.optional() });
 
 /** @throws OptionError */
 export function parseImageLoadOptions(value: unknown): ImageLoadOptions {
-  // The common checks do not look at `weights`, which is the only field of another type.
-  return parseLoadOptions(value, loadSchema as unknown as z.ZodType<LoadOptions>) as ImageLoadOptions;
+  return parseLoadOptions(value);
 }
 
 /** @throws OptionError */

@@ -71,7 +71,7 @@ describe("a result", () => {
     expect(three.seeds).toEqual([4, 5, 6]);
     expect(three.tokens).toEqual([4, 5, 6].map(tokensOfSeed));
     expect(three.images.map(tokensShown)).toEqual(three.tokens);
-    expect(three.finishReason).toBe("complete");
+    expect([three.finishReason, three.complete]).toEqual(["stop", true]);
     const one = await image.generate(PROMPT, { seed: 5 });
     expect(one.tokens[0]).toEqual(three.tokens[1]);
     expect(one.images[0]!.data).toEqual(three.images[1]!.data);
@@ -175,7 +175,7 @@ describe("trouble", () => {
     // Two rows share the cache.
     expect(long).toMatchObject({ limit: 100, message: expect.stringMatching(/for two rows with guidance/) as string });
     expect((long as ContextLengthError).requested).toBeGreaterThan(5000);
-    expect((await image.generate(PROMPT)).finishReason).toBe("complete");
+    expect((await image.generate(PROMPT)).complete).toBe(true);
   });
 
   it("values that are no numbers give no picture but an error; the pipeline goes on", async () => {

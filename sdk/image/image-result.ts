@@ -1,3 +1,4 @@
+import type { FinishReason } from "../core/finish-reason.js";
 import type { Metrics, StageTimes } from "../core/metrics.js";
 import type { RgbImage } from "../media/rgb-image.js";
 
@@ -9,11 +10,10 @@ export interface ImageResult {
   tokens: number[][];
   /** Seed of each picture: the first one's, and one more for each that follows. */
   seeds: number[];
-  /**
-   * `complete`: every token was made. `stop`: ended by `stop()` or `break`; the rows that were not made are filled up from the last
-   * ones above. `cancelled`: `cancel()` was called, and no picture was decoded.
-   */
-  finishReason: "complete" | "stop" | "cancelled";
+  /** `stop`: all tokens were made, or `stop()` or `break` ended it ({@link complete} tells which); `cancelled`: no picture was decoded. */
+  finishReason: FinishReason;
+  /** Every token of every picture was made; otherwise the rows that are missing are filled up from the last ones above. */
+  complete: boolean;
   metrics: ImageMetrics;
 }
 

@@ -51,17 +51,17 @@ describe("a stream", () => {
     const { image, native } = await loadFakeImages();
     const stream = image.stream(PROMPT, { seed: 2 });
     for await (const { token } of stream) if (token === 5) break;
-    const { tokens, images, finishReason, seeds } = await stream.result;
+    const { tokens, images, finishReason, complete, seeds } = await stream.result;
     const whole = tokensOfSeed(2);
     expect(tokens[0]!.length).toBeGreaterThanOrEqual(5);
     expect(tokens[0]).toEqual(whole.slice(0, tokens[0]!.length));
     expect(tokens[0]!.length).toBeLessThan(16);
-    expect(finishReason).toBe("stop");
+    expect([finishReason, complete]).toEqual(["stop", false]);
     expect(seeds).toEqual([2]);
     expect(tokensShown(images[0]!).slice(0, 5)).toEqual(whole.slice(0, 5));
     expect(tokensShown(images[0]!)[15]).toBe(tokensShown(images[0]!)[11]);
     expect(native.generator.runningCount).toBe(0);
-    expect((await image.generate(PROMPT, { seed: 2 })).finishReason).toBe("complete");
+    expect((await image.generate(PROMPT, { seed: 2 })).complete).toBe(true);
   });
 
   it("stop() before the first token gives a grey picture", async () => {
@@ -69,8 +69,8 @@ describe("a stream", () => {
     native.generator.hold();
     const stream = image.stream(PROMPT, { n: 2 });
     await stream.stop();
-    const { images, tokens, finishReason } = await stream.result;
-    expect([tokens, finishReason]).toEqual([[[], []], "stop"]);
+    const { images, tokens, finishReason, complete } = await stream.result;
+    expect([tokens, finishReason, complete]).toEqual([[[], []], "stop", false]);
     expect(images.map(({ data }) => new Set(data))).toEqual([new Set([127]), new Set([127])]);
   });
 
@@ -82,7 +82,7 @@ describe("a stream", () => {
     const stopped = stream.stop();
     native.graph(DECODER).release();
     await stopped;
-    expect(await stream.result).toMatchObject({ finishReason: "complete", tokens: [tokensOfSeed(6)] });
+    expect(await stream.result).toMatchObject({ finishReason: "stop", complete: true, tokens: [tokensOfSeed(6)] });
   });
 
   it("cancel() decodes nothing", async () => {
@@ -106,7 +106,12 @@ describe("a stream", () => {
       const stream = image.stream(PROMPT, { n: 2 });
       while (begun && native.generator.runningCount < 2) await new Promise((resolve) => setImmediate(resolve));
       await stream.cancel();
-      expect(await stream.result).toMatchObject({ images: [], tokens: [[], []], finishReason: "cancelled" });
+      expect(await stream.result).toMatchObject({
+        images: [],
+        tokens: [[], []],
+        finishReason: "cancelled",
+        complete: false,
+      });
     }
   });
 
@@ -132,7 +137,7 @@ describe("a stream", () => {
     await expect(decoding).rejects.toBe(reason);
     expect(native.graph(DECODER).waitingCount).toBe(0);
     native.graph(DECODER).release();
-    expect((await image.generate(PROMPT)).finishReason).toBe("complete");
+    expect((await image.generate(PROMPT)).complete).toBe(true);
   });
 
   it("a failing preview ends the call with its error", async () => {

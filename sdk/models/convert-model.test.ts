@@ -20,7 +20,9 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 describe("a conversion", () => {
   it("makes the folder and tells what is in it", async () => {
-    const result = await convertModel(HF, out);
+    const told: object[] = [];
+    const result = await convertModel(HF, out, { weights: "file", onProgress: (progress) => told.push(progress) });
+    expect(told.at(-1)).toEqual({ fraction: expect.closeTo(1, 10) as number });
     expect(result).toMatchObject({ path: out, architecture: "whisper", weights: "f16" });
     expect(result.files).toEqual((await readdir(out)).sort());
     const sizes = await Promise.all(result.files.map(async (name) => (await stat(join(out, name))).size));

@@ -5,32 +5,46 @@ import { throwIfAborted } from "../core/abort.js";
 import { OptionError } from "../core/errors.js";
 import { callback, flag, signal } from "../core/option-schemas.js";
 import { parseOptions } from "../core/validate.js";
+import {
+  groupSizeField,
+  storedFormat,
+  weightsField,
+  type GroupSize,
+  type WeightFormat,
+  type WeightsOption,
+} from "../core/weight-options.js";
 import { modelPath } from "./files/model-path.js";
 import { architectureNamed } from "./convert/models/architectures.js";
-import { checkPlan, groupSizeField, type GroupSize } from "./convert/check-plan.js";
+import { checkPlan } from "./convert/check-plan.js";
 import { MANIFEST, readManifest } from "./convert/run/conversion.js";
 import { findCheckpoint } from "./recognize/find-checkpoint.js";
 import { runConversion } from "./convert/run/run-conversion.js";
-import { DEFAULT_GROUP_SIZE, type WeightFormat } from "./convert/ir/weights.js";
+import { DEFAULT_GROUP_SIZE } from "./convert/ir/weights.js";
 
 /** Options of {@link convertModel}. */
 export interface ConvertOptions {
   /**
-   * How matrices are stored: half precision, whole numbers of 8 bits with one scale a row, or whole numbers of 4 bits with one
-   * scale a group of values (embedding and last layer have 8 bits then). Defaults to `f16`.
+   * How matrices are stored: half precision (`f16`, also `file`), whole numbers of 8 bits with one scale a row, or whole numbers of
+   * 4 bits with one scale a group of values (embedding and last layer have 8 bits then). Defaults to `file`.
    */
-  weights?: WeightFormat | undefined;
+  weights?: WeightsOption | undefined;
   /** For `int4`: values that share a scale. Smaller groups are more exact and take more room; -1 = a whole row. Defaults to 64. */
   groupSize?: GroupSize | undefined;
   /** Replaces an earlier conversion in the folder. Defaults to `false`. */
   overwrite?: boolean | undefined;
-  /** Told the share of the weights that is written, from 0 to 1. */
-  onProgress?: ((fraction: number) => void) | undefined;
+  /** Told how far the conversion is; an exception it throws ends it. */
+  onProgress?: ((progress: ConversionProgress) => void) | undefined;
   /**
    * Ends the conversion; it rejects with the signal's reason, and `out` does not appear. The same call later goes on where this
    * one was; what it had made lies beside `out` until then, for a day at least.
    */
   signal?: AbortSignal | undefined;
+}
+
+/** How far a conversion is. */
+export interface ConversionProgress {
+  /** Share of the weights that is written, from 0 to 1. */
+  fraction: number;
 }
 
 /** What {@link convertModel} has made. */
@@ -49,10 +63,10 @@ export interface ConversionResult {
 }
 
 const schema = z.strictObject({
-  weights: z.enum(["f16", "int8", "int4"]).describe('"f16", "int8" or "int4"').optional(),
+  weights: weightsField.optional(),
   groupSize: groupSizeField.optional(),
   overwrite: flag.optional(),
-  onProgress: callback<(fraction: number) => void>().optional(),
+  onProgress: callback<(progress: ConversionProgress) => void>().optional(),
   signal: signal.optional(),
 });
 
@@ -73,7 +87,8 @@ export async function convertModel(
   out: string | URL,
   options: ConvertOptions = {},
 ): Promise<ConversionResult> {
-  const { weights = "f16", groupSize, overwrite = false, onProgress, signal } = parseOptions(schema, options);
+  const { groupSize, overwrite = false, onProgress, signal, ...given } = parseOptions(schema, options);
+  const weights = storedFormat(given.weights);
   throwIfAborted(signal);
   const checkpoint = await findCheckpoint(model);
   const plan = { format: weights, groupSize };
@@ -81,7 +96,10 @@ export async function convertModel(
   const path = outPath(out, checkpoint.folder);
   await checkOut(path, overwrite);
   const request = { checkpoint, plan, target: path, keepOther: false };
-  const files = await runConversion(request, { signal, onProgress });
+  const files = await runConversion(request, {
+    signal,
+    onProgress: onProgress && ((fraction) => onProgress({ fraction })),
+  });
   const architecture = (await readManifest(path))?.architecture ?? checkpoint.architecture;
   let bytes = 0;
   for (const name of files) bytes += (await stat(join(path, name))).size;

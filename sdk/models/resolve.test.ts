@@ -218,15 +218,21 @@ describe("checkpoints", () => {
   });
 
   it("give way to IR and GGUF, which have the weights that they have", async () => {
-    await expect(resolveModel(FIXTURE, { cacheFolder, weights: "int4" })).rejects.toMatchObject({
-      code: "option",
-      path: "weights",
-    });
+    for (const weights of ["f16", "int4"] as const) {
+      const refused = expect(resolveModel(FIXTURE, { cacheFolder, weights })).rejects;
+      await refused.toMatchObject({
+        code: "option",
+        path: "weights",
+        message: expect.stringMatching(/pass the checkpoint/) as string,
+      });
+    }
     await expect(resolveModel(FIXTURE, { cacheFolder, groupSize: 64 })).rejects.toMatchObject({
       code: "option",
       path: "groupSize",
     });
-    expect(await resolveModel(FIXTURE, { cacheFolder, weights: "int8" })).toMatchObject({ kind: "ir", path: FIXTURE });
+    for (const weights of ["file", "int8"] as const) {
+      expect(await resolveModel(FIXTURE, { cacheFolder, weights })).toMatchObject({ kind: "ir", path: FIXTURE });
+    }
   });
 
   it("of other kinds are named, with what loads them", async () => {

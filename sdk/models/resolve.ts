@@ -1,11 +1,11 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { ModelError, OptionError, UnsupportedError } from "../core/errors.js";
+import { storedFormat, type WeightsOption } from "../core/weight-options.js";
 import { cachedConversion } from "./convert/conversion-cache.js";
 import { findCheckpoint } from "./recognize/find-checkpoint.js";
 import { LANGUAGE_MODEL } from "./convert/models/llama/llama-checkpoint.js";
 import type { ConversionHooks } from "./convert/run/run-conversion.js";
-import type { WeightFormat } from "./convert/ir/weights.js";
 import { problemOf, startsWith } from "./files/file-check.js";
 import { readGguf, type GgufFile } from "./gguf/gguf-file.js";
 import { ggufInFolder } from "./recognize/gguf-folder.js";
@@ -33,8 +33,8 @@ export type ModelSource =
 
 /** How a checkpoint is to be converted. */
 export interface CheckpointOptions extends ConversionHooks {
-  /** Defaults to `f16`. */
-  weights?: WeightFormat | undefined;
+  /** Defaults to `file`. */
+  weights?: WeightsOption | undefined;
   /** Of `int4`. */
   groupSize?: number | undefined;
   /** Keeps conversions; empty = a temporary folder, removed when the process ends. */
@@ -160,8 +160,8 @@ async function convertedModel(path: string, options: CheckpointOptions | undefin
       },
     );
   }
-  const { weights = "f16", groupSize } = options;
-  const converted = await cachedConversion({ checkpoint, plan: { format: weights, groupSize } }, options);
+  const { weights, groupSize } = options;
+  const converted = await cachedConversion({ checkpoint, plan: { format: storedFormat(weights), groupSize } }, options);
   const source = await irFolder(converted);
   return { ...source, checkpoint: folder };
 }
@@ -170,9 +170,10 @@ async function convertedModel(path: string, options: CheckpointOptions | undefin
 function refuseFormats({ path, kind }: ModelSource, { weights, groupSize }: CheckpointOptions): void {
   const what = kind === "gguf" ? "a GGUF model" : "OpenVINO IR";
   const remedy = "To choose how weights are stored, pass the checkpoint it was made from (safetensors).";
-  if (weights === "int4") {
+  if (weights === "int4" || weights === "f16") {
+    const why = weights === "int4" ? "rounded to 4 bits" : "turned into another type";
     throw new OptionError(
-      `weights must be "file" or "int8" for ${path}: it is ${what}, whose weights are not rounded to 4 bits. ${remedy}`,
+      `weights must be "file" or "int8" for ${path}: it is ${what}, whose weights are not ${why}. ${remedy}`,
       {
         ...{ path: "weights", expected: `"file" or "int8", for ${what}`, received: weights },
       },

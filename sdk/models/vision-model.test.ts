@@ -111,6 +111,7 @@ describe("OpenVINO IR", () => {
     const error = await failure(IR, { weights: "int8" });
     expect(error).toBeInstanceOf(OptionError);
     expect(error).toMatchObject({ path: "weights", received: "int8" });
+    expect(await load(IR, { weights: "file" })).toMatchObject({ format: "openvino" });
     expect(await failure(IR, { groupSize: 32 })).toMatchObject({ path: "groupSize" });
   });
 

@@ -1,8 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { throwIfAborted } from "../core/abort.js";
-import { ModelError, OptionError } from "../core/errors.js";
+import { ModelError } from "../core/errors.js";
 import type { NativeGraphFiles } from "../core/native-types.js";
+import { storedFormat, type WeightsOption } from "../core/weight-options.js";
 import { cachedConversion } from "./convert/conversion-cache.js";
 import { JANUS } from "./convert/models/janus/janus-checkpoint.js";
 import { problemOf } from "./files/file-check.js";
@@ -11,6 +12,7 @@ import { readJsonObject } from "./files/json-file.js";
 import { contextLengthOf, eosTokenIdsOf } from "./model-folder.js";
 import { modelPath } from "./files/model-path.js";
 import { findVisionFolder, isJanus } from "./recognize/vision-folder.js";
+import { refuseOtherWeights } from "./fixed-weights.js";
 
 /** A vision-language or image model, found, checked and, where it was a checkpoint, converted. */
 export interface VisionModelSource {
@@ -41,8 +43,8 @@ export interface VisionModelSource {
 }
 
 export interface ResolveVisionOptions {
-  /** How a checkpoint's matrices are stored. Defaults to `f16`. */
-  weights?: "f16" | "int8" | "int4" | undefined;
+  /** How a checkpoint's matrices are stored. Defaults to `file`. */
+  weights?: WeightsOption | undefined;
   /** Values that share a scale in `int4`. Defaults to 64. */
   groupSize?: number | undefined;
   /** Keeps conversions; empty = a temporary folder, removed when the process ends. */
@@ -70,9 +72,9 @@ export async function resolveVisionModel(model: unknown, options: ResolveVisionO
   let folder = given;
   if (format === "safetensors") {
     const checkpoint = { architecture: JANUS.name, format, folder: given } as const;
-    folder = await cachedConversion({ checkpoint, plan: { format: weights ?? "f16", groupSize } }, options);
-  } else if (weights !== undefined || groupSize !== undefined) {
-    throw fixedWeights(given, weights, groupSize);
+    folder = await cachedConversion({ checkpoint, plan: { format: storedFormat(weights), groupSize } }, options);
+  } else {
+    refuseOtherWeights(given, weights, groupSize);
   }
   const problems = await requireParts(folder, needs, format);
   throwIfAborted(signal);
@@ -95,15 +97,6 @@ export async function resolveVisionModel(model: unknown, options: ResolveVisionO
       throw incomplete(folder, [{ file: lost, problem: problems.get(lost) ?? "missing" }], format);
     },
   };
-}
-
-function fixedWeights(folder: string, weights: unknown, groupSize: unknown): OptionError {
-  const path = weights !== undefined ? "weights" : "groupSize";
-  return new OptionError(
-    `${path} must be left out for ${folder}: it is OpenVINO IR, which is used as it is. ` +
-      "To choose the format, pass the checkpoint it was made from.",
-    { path, expected: "nothing, for a model in OpenVINO IR", received: weights ?? groupSize },
-  );
 }
 
 function familyOf(config: Record<string, unknown>, file: string): string {

@@ -70,6 +70,7 @@ describe("OpenVINO IR", () => {
     const error = await failure(IR, { weights: "int8" });
     expect(error).toBeInstanceOf(OptionError);
     expect(error).toMatchObject({ path: "weights", received: "int8" });
+    expect(await load(IR, { weights: "file" })).toMatchObject({ format: "openvino" });
   });
 
   it("has another key when a file changes", async () => {
@@ -134,6 +135,9 @@ describe.each([
     const path = await copyOf(fixturePath);
     const half = await load(path);
     const eight = await load(path, { weights: "int8" });
+    for (const weights of ["file", "f16"] as const) expect((await load(path, { weights })).folder).toBe(half.folder);
+    const four = { path: "weights", received: "int4", message: expect.stringMatching(/f16 or int8/) as string };
+    await expect(load(path, { weights: "int4" })).rejects.toMatchObject(four);
     expect(eight.folder).not.toBe(half.folder);
     expect((await stat(eight.decoder.bin)).size).toBeLessThan((await stat(half.decoder.bin)).size);
     await utimes(join(path, "config.json"), 5, 5);

@@ -1,14 +1,14 @@
 import { join } from "node:path";
-import { OptionError } from "../core/errors.js";
 import { throwIfAborted } from "../core/abort.js";
+import { storedFormat, type WeightsOption } from "../core/weight-options.js";
 import { cachedConversion } from "./convert/conversion-cache.js";
-import type { WeightFormat } from "./convert/ir/weights.js";
 import { WHISPER } from "./convert/models/whisper/whisper-checkpoint.js";
 import { whisperPreprocessorConfig } from "./convert/models/whisper/whisper-files.js";
 import { keyOfFiles } from "./files/file-key.js";
 import { readJsonObject } from "./files/json-file.js";
 import { modelPath } from "./files/model-path.js";
 import { checkWhisperIr, findWhisperFolder, type WhisperFolder } from "./recognize/whisper-folder.js";
+import { refuseOtherWeights } from "./fixed-weights.js";
 
 /** A Whisper model, found, checked and, where it was a checkpoint, converted. */
 export interface WhisperModelSource {
@@ -31,8 +31,8 @@ export interface WhisperModelSource {
 }
 
 export interface ResolveWhisperOptions {
-  /** How a checkpoint's matrices are stored. Defaults to `f16`. */
-  weights?: WeightFormat | undefined;
+  /** How a checkpoint's matrices are stored. Defaults to `file`. */
+  weights?: WeightsOption | undefined;
   /** Keeps conversions; empty = a temporary folder, removed when the process ends. */
   cacheFolder: string;
   signal?: AbortSignal | undefined;
@@ -56,13 +56,9 @@ export async function resolveWhisperModel(model: unknown, options: ResolveWhispe
   let folder = given;
   if (format !== "openvino") {
     const checkpoint = { architecture: WHISPER.name, format, folder: given };
-    folder = await cachedConversion({ checkpoint, plan: { format: weights ?? "f16" } }, options);
-  } else if (weights !== undefined) {
-    throw new OptionError(
-      `weights must be left out for ${given}: it is OpenVINO IR, which is used as it is. ` +
-        "To choose the format, pass the checkpoint it was made from.",
-      { path: "weights", expected: "nothing, for a model in OpenVINO IR", received: weights },
-    );
+    folder = await cachedConversion({ checkpoint, plan: { format: storedFormat(weights) } }, options);
+  } else {
+    refuseOtherWeights(given, weights);
   }
   await checkWhisperIr(folder);
   throwIfAborted(signal);

@@ -89,6 +89,7 @@ describe("VLMPipeline.load", () => {
 
   it("tells how the weights of a checkpoint are stored", async () => {
     for (const [options, told] of [
+      [{ weights: "file" }, "f16"],
       [{ weights: "int8" }, "int8"],
       [{ weights: "int4", groupSize: 32 }, "int4 in groups of 32"],
     ] as const) {
@@ -129,7 +130,7 @@ describe("VLMPipeline.load", () => {
   });
 
   it.each([
-    [{ weights: "file" }, "weights"],
+    [{ weights: "f16" }, "weights"],
     [{ weights: "int8" }, "weights"],
     [{ imageCacheBytes: -1 }, "imageCacheBytes"],
     [{ chatTemplate: "" }, "chatTemplate"],

@@ -1,3 +1,4 @@
+import type { FinishReason } from "../core/finish-reason.js";
 import type { Metrics } from "../core/metrics.js";
 
 /** A word and when it was said, in seconds from the beginning of the audio. */
@@ -43,8 +44,8 @@ export interface Transcript {
   /** Length of the audio in seconds. */
   duration: number;
   segments: TranscriptSegment[];
-  /** `stop`: to the end, or ended by `stop()` or `break` with what had come. `cancelled`: `cancel()` was called. */
-  finishReason: "stop" | "cancelled";
+  /** `stop`: the audio ended, or `stop()` or `break` ended it; `cancelled`. Nothing else ends a transcript. */
+  finishReason: FinishReason;
   metrics: TranscriptMetrics;
 }
 

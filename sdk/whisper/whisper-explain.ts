@@ -1,4 +1,5 @@
 import { explainMerged, type ExplainedValue, type Explanation, type OptionSource } from "../core/explain.js";
+import { storedFormat } from "../core/weight-options.js";
 import { batchSizeFor } from "./batch-size.js";
 import type { LoadedWhisper } from "./whisper-model.js";
 import type { WhisperCall } from "./whisper-settings.js";
@@ -31,7 +32,7 @@ function explainLoad(model: LoadedWhisper): Record<string, ExplainedValue> {
     device: { value: transcriber.info.device, source: source("device") },
     properties: { value: loadOptions.properties, source: source("properties") },
     weights: {
-      value: files.format === "openvino" ? "as the model's files have them" : (loadOptions.weights ?? "f16"),
+      value: files.format === "openvino" ? "as the model's files have them" : storedFormat(loadOptions.weights),
       source: files.format === "openvino" ? "model" : source("weights"),
     },
     format: { value: files.format, source: "model" },

@@ -1,5 +1,6 @@
 import type { ResolvedCommonOptions } from "../core/load-options.js";
 import type { NativeAddon, NativeTranscriber } from "../core/native-types.js";
+import type { WeightsOption } from "../core/weight-options.js";
 import type { WhisperModelSource } from "../models/whisper-model.js";
 import type { Tokenizer } from "../text/tokenizer.js";
 import type { WhisperFacts } from "./whisper-facts.js";
@@ -11,7 +12,7 @@ export interface LoadedWhisper {
   readonly tokenizer: Tokenizer;
   readonly transcriber: NativeTranscriber;
   readonly native: NativeAddon;
-  readonly loadOptions: ResolvedCommonOptions & { weights: "f16" | "int8" | undefined };
+  readonly loadOptions: ResolvedCommonOptions & { weights: WeightsOption | undefined };
   /** Names of load options that the caller gave. */
   readonly givenLoadOptions: ReadonlySet<string>;
   /** Folder of the compile cache; empty = none. */

@@ -4,10 +4,7 @@ import { callback, flag, numberIn, signal, wholeNumber } from "../core/option-sc
 import { parseOptions } from "../core/validate.js";
 
 /** Options of {@link WhisperPipeline.load}. */
-export interface WhisperLoadOptions extends CommonLoadOptions {
-  /** How the matrices of a checkpoint are stored when it is converted: `int8` halves memory, texts may differ. Defaults to `f16`. */
-  weights?: "f16" | "int8" | undefined;
-}
+export type WhisperLoadOptions = CommonLoadOptions;
 
 /** How far a transcription has come. */
 export interface TranscriptionProgress {
@@ -179,7 +176,7 @@ const liveSchema = z.strictObject({
   pause: numberIn(0.1, 5).optional(),
 });
 
-const loadSchema = z.strictObject({ ...commonLoadFields, weights: z.enum(["f16", "int8"]).optional() });
+const loadSchema = z.strictObject(commonLoadFields);
 
 /** @throws OptionError */
 export function parseWhisperLoadOptions(value: unknown): WhisperLoadOptions {

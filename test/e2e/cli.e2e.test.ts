@@ -41,7 +41,11 @@ describe("help and wrong use", () => {
       ["chat", "-m", tinyModel, "-p", "x", "-t", "-1"],
       /error: --temperature must be a number from 0 to 2, received -1/,
     ],
-    ["a wrong choice", ["chat", "-m", "m", "-p", "x", "--weights", "int3"], /Allowed choices are file, int8/],
+    [
+      "a wrong choice",
+      ["chat", "-m", "m", "-p", "x", "--weights", "int3"],
+      /Allowed choices are file, f16, int8, int4/,
+    ],
     ["--json without a prompt", ["chat", "-m", "m", "--json"], /There is no prompt/],
     ["an empty stdin", ["chat", "-m", "m"], /There is no prompt: pass --prompt or pipe a text in/],
   ])("ends with 2 and one message for %s", async (_, args, message) => {

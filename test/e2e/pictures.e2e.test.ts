@@ -51,12 +51,13 @@ describe("imagine", () => {
     const { code, stdout, stderr } = await imagine("-n", "2", "-t", "0", "--seed", "7", "--json");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const result = JSON.parse(stdout) as Record<string, unknown>;
-    expect(Object.keys(result).sort()).toEqual(["finishReason", "images", "metrics", "seeds", "tokens"]);
+    expect(Object.keys(result).sort()).toEqual(["complete", "finishReason", "images", "metrics", "seeds", "tokens"]);
     expect(result).toMatchObject({
       images: ["a-red-cube-on-a-blue-table-1.png", "a-red-cube-on-a-blue-table-2.png"],
       tokens: [golden.t2i.greedy_tokens, golden.t2i.greedy_tokens],
       seeds: [7, 8],
-      finishReason: "complete",
+      finishReason: "stop",
+      complete: true,
     });
     expect(await readdir(folder)).toEqual(expect.arrayContaining(result["images"] as string[]));
   });

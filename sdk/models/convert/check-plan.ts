@@ -1,10 +1,8 @@
 import { z } from "zod";
 import { OptionError } from "../../core/errors.js";
+import { storedFormat, type GroupSize, type WeightsOption } from "../../core/weight-options.js";
 import type { Architecture } from "./models/common/architecture.js";
-import { DEFAULT_GROUP_SIZE, type WeightFormat, type WeightPlan } from "./ir/weights.js";
-
-/** A group size that can be asked for: those that runtimes have kernels for; -1 = a whole row. */
-export type GroupSize = 32 | 64 | 128 | -1;
+import { DEFAULT_GROUP_SIZE, type WeightPlan } from "./ir/weights.js";
 
 const GROUP_SIZES: readonly GroupSize[] = [32, 64, 128, -1];
 
@@ -41,8 +39,9 @@ export function checkPlan({ format, groupSize }: WeightPlan, { name, formats }: 
 }
 
 /** For `explain()`: `f16`, `int8`, `int4 in groups of 64`. */
-export function planInWords(plan: { format?: WeightFormat | undefined; groupSize?: number | undefined }): string {
-  const { format = "f16", groupSize = DEFAULT_GROUP_SIZE } = plan;
+export function planInWords(plan: { format?: WeightsOption | undefined; groupSize?: number | undefined }): string {
+  const { groupSize = DEFAULT_GROUP_SIZE } = plan;
+  const format = storedFormat(plan.format);
   if (format !== "int4") return format;
   return groupSize === -1 ? "int4, a scale a row" : `int4 in groups of ${groupSize}`;
 }

@@ -1,3 +1,4 @@
+import type { FinishReason } from "../../core/finish-reason.js";
 import type { TranscriptMetrics, TranscriptSegment } from "../transcript.js";
 
 /** What is being said, before it is certain. */
@@ -35,8 +36,8 @@ export interface LiveResult {
   /** ISO code; `und` if nothing was said. */
   language: string;
   languageProbability: number;
-  /** `stop`: the audio ended, or `stop()` or `break` ended it. `cancelled`: `cancel()` was called. */
-  finishReason: "stop" | "cancelled";
+  /** `stop`: the audio ended, or `stop()` or `break` ended it; `cancelled`. Nothing else ends live audio. */
+  finishReason: FinishReason;
   /** `realTimeFactor` counts the time of computing only. */
   metrics: TranscriptMetrics;
 }

@@ -1,14 +1,14 @@
 import { UnsupportedError } from "../../../core/errors.js";
+import type { WeightFormat } from "../../../core/weight-options.js";
 import { bytesOf, elementCount, isFloat } from "../read/element-type.js";
 import type { Graph, Value } from "./graph.js";
 import { constant, convert, multiply, reshape } from "./operations.js";
 import { requireTensor, type TensorInfo, type TensorSource } from "../read/tensor-source.js";
 import { allRows, floatPieces, groupPieces, halfPieces, rowPieces, type TensorRows } from "./weight-pieces.js";
 
-/** How matrices are stored. Biases, norms, convolutions and position tables are never rounded to whole numbers. */
-export type WeightFormat = "f16" | "int8" | "int4";
+export type { WeightFormat };
 
-/** How the matrices of a graph are stored. */
+/** How the matrices of a graph are stored. Biases, norms, convolutions and position tables are never rounded to whole numbers. */
 export interface WeightPlan {
   format: WeightFormat;
   /** For `int4`: values that share a scale, along a row; -1 for the whole row. Defaults to 64. */

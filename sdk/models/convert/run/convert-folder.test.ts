@@ -83,7 +83,7 @@ describe("an interrupted conversion", () => {
     const [partial] = await partials();
     const before = await inode(partial!, ENCODER);
     const told: number[] = [];
-    const { files } = await convertModel(HF, out, { onProgress: (fraction) => told.push(fraction) });
+    const { files } = await convertModel(HF, out, { onProgress: ({ fraction }) => told.push(fraction) });
     expect(await inode("model", ENCODER)).toBe(before);
     expect(told[0]).toBeGreaterThan(0.3);
     expect(told.at(-1)).toBeCloseTo(1, 10);
