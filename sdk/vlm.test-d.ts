@@ -78,6 +78,7 @@ describe("stream and chat", () => {
     expectTypeOf(chat.history).toEqualTypeOf<VLMMessage[]>();
     expectTypeOf(chat.toJSON()).toEqualTypeOf<ChatJSON<VLMPart>>();
     expectTypeOf(vlm.restoreChat(chat.toJSON())).toEqualTypeOf<ChatSession<VLMPart>>();
+    expectTypeOf(vlm.startChat({ history: chat.history })).toEqualTypeOf<ChatSession<VLMPart>>();
     // @ts-expect-error pictures are parts of a message
     chat.send("a", { images: ["a.png"] });
     // @ts-expect-error a chat of an LLMPipeline has no pictures
