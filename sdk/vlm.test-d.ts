@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { describe, expectTypeOf, it } from "vitest";
 import type {
   ChatJSON,
@@ -40,6 +41,10 @@ describe("generate", () => {
       Buffer.from(""),
       new Uint8Array(3),
       new ArrayBuffer(3),
+      new Blob([]),
+      new File([], "a.png"),
+      new Blob([]).stream(),
+      Readable.from([]) as AsyncIterable<Uint8Array>,
       picture,
       { data: new Uint8ClampedArray(4), width: 1, height: 1, channels: 4 },
       { data: new Float32Array(3), width: 1, height: 1 },
