@@ -1,5 +1,6 @@
 import { describe, expectTypeOf, it } from "vitest";
 import type {
+  ChatOptions,
   ChatSession,
   ConversionProgress,
   ConvertOptions,
@@ -10,6 +11,7 @@ import type {
   LLMResult,
   Message,
   Prompt,
+  ToolDefinition,
 } from "./index.js";
 import { convertModel, LLMPipeline, OptionError, PergolaError, type PipelineStream } from "./index.js";
 
@@ -81,6 +83,25 @@ describe("models", () => {
   it("have weights in one of four forms", () => {
     expectTypeOf<LLMLoadOptions["weights"]>().toEqualTypeOf<"file" | "f16" | "int8" | "int4" | undefined>();
     expectTypeOf<ConvertOptions["weights"]>().toEqualTypeOf<LLMLoadOptions["weights"]>();
+  });
+});
+
+describe("messages and tools", () => {
+  it("are written in the exported types", () => {
+    const tools: ToolDefinition[] = [
+      { type: "function", function: { name: "weather", parameters: { type: "object" } } },
+    ];
+    const history: Message[] = [{ role: "user", content: "Hi" }];
+    void llm.generate("Hi", { tools });
+    void llm.startChat({ tools, history });
+    void llm.startChat({ history: chat.history });
+    chat.send("Hi", { tools: tools as readonly ToolDefinition[] });
+    expectTypeOf<LLMOptions["tools"]>().toEqualTypeOf<readonly ToolDefinition[] | undefined>();
+    expectTypeOf<ChatOptions["history"]>().toEqualTypeOf<readonly Message[] | undefined>();
+    // @ts-expect-error a tool has a type and a function
+    void llm.generate("Hi", { tools: [{ name: "weather" }] });
+    // @ts-expect-error no message
+    void llm.startChat({ history: ["Hi"] });
   });
 });
 

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { describe, expectTypeOf, it } from "vitest";
 import type {
   ChatJSON,
@@ -40,6 +41,10 @@ describe("generate", () => {
       Buffer.from(""),
       new Uint8Array(3),
       new ArrayBuffer(3),
+      new Blob([]),
+      new File([], "a.png"),
+      new Blob([]).stream(),
+      Readable.from([]) as AsyncIterable<Uint8Array>,
       picture,
       { data: new Uint8ClampedArray(4), width: 1, height: 1, channels: 4 },
       { data: new Float32Array(3), width: 1, height: 1 },
@@ -78,6 +83,7 @@ describe("stream and chat", () => {
     expectTypeOf(chat.history).toEqualTypeOf<VLMMessage[]>();
     expectTypeOf(chat.toJSON()).toEqualTypeOf<ChatJSON<VLMPart>>();
     expectTypeOf(vlm.restoreChat(chat.toJSON())).toEqualTypeOf<ChatSession<VLMPart>>();
+    expectTypeOf(vlm.startChat({ history: chat.history })).toEqualTypeOf<ChatSession<VLMPart>>();
     // @ts-expect-error pictures are parts of a message
     chat.send("a", { images: ["a.png"] });
     // @ts-expect-error a chat of an LLMPipeline has no pictures

@@ -1,5 +1,6 @@
 import { expectTypeOf, test } from "vitest";
 import type {
+  AudioInput,
   Explanation,
   FinishReason,
   LiveEvent,
@@ -28,6 +29,14 @@ test("calls and their results", () => {
   expectTypeOf(whisper.live(chunks, { sampleRate: 16_000 })).toEqualTypeOf<PipelineStream<LiveEvent, LiveResult>>();
   expectTypeOf(whisper.explain({ beamSize: 5 })).toEqualTypeOf<Explanation>();
   expectTypeOf(whisper.info).toEqualTypeOf<WhisperInfo>();
+});
+
+test("audio in every form", () => {
+  const forms: AudioInput[] = [
+    ...["a.wav", new URL("https://host/a.wav"), Buffer.from(""), new Uint8Array(3), new ArrayBuffer(3)],
+    ...[new Blob([]), new File([], "a.wav"), new Blob([]).stream(), new Float32Array(3)],
+  ];
+  for (const form of forms) void whisper.transcribe(form);
 });
 
 test("options", () => {

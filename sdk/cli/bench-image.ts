@@ -5,7 +5,7 @@ import { Interrupted } from "./exit-codes.js";
 import { parseCount, toLoadOptions } from "./flags.js";
 import { addImageFlags, toImageOptions, type ImageFlags } from "./imagine.js";
 import { interruptible } from "./interrupts.js";
-import { meanOf } from "./mean.js";
+import { meanOf } from "./bench-report.js";
 import { measureReadBandwidth } from "./memory-bandwidth.js";
 import { progressBar, showActivity, withLoadProgress, type Activity, type Terminal } from "./terminal.js";
 

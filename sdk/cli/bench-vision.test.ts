@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { RgbImage, type ImageResult, type VLMResult } from "../index.js";
 import { imageBenchReport, stepFloorMs, toImageRun } from "./bench-image-report.js";
 import { toVlmRun, vlmBenchReport } from "./bench-vlm-report.js";
-import { meanOf } from "./mean.js";
+import { meanOf } from "./bench-report.js";
 
 const stages = { tokenize: 1, preprocess: 20, encode: 300, prefill: 400, decode: 5000, detokenize: 6 };
 

@@ -4,7 +4,7 @@ import { toVlmRun, vlmBenchReport, type VlmBenchReport, type VlmRun } from "./be
 import { Interrupted } from "./exit-codes.js";
 import { collect, parseCount } from "./flags.js";
 import { interruptible } from "./interrupts.js";
-import { meanOf } from "./mean.js";
+import { meanOf } from "./bench-report.js";
 import { showActivity, withLoadProgress, type Terminal } from "./terminal.js";
 import { addVisionFlags, toVisionLoadOptions, type VisionFlags } from "./caption.js";
 

@@ -133,7 +133,7 @@ export class DisposedError extends PergolaError {
   }
 }
 
-/** A model could not be fetched from the hub, or an image from its URL. */
+/** A model could not be fetched from the hub, or an image or audio from its URL. */
 export class DownloadError extends PergolaError {
   readonly url: string;
   /** HTTP status of the answer, where there was one. */

@@ -21,7 +21,8 @@ export interface FailedPlace {
 }
 
 const OLDEST_NODE = [20, 19] as const;
-const SUPPORTED = ["linux-x64"];
+/** Platforms that have an addon package (`scripts/lib/pack.mjs`), and what they are called. */
+const SUPPORTED = new Map([["linux-x64", "Linux on x64 with glibc"]]);
 
 /** Explains to a user why there is no addon and which command gives one. */
 export function explainLoadFailure(search: NativeSearch, failures: readonly FailedPlace[]): string {
@@ -53,8 +54,12 @@ function remedies(search: NativeSearch, failures: readonly FailedPlace[]): strin
   if (isTooOld(nodeVersion)) {
     found.push(`Use Node.js ${OLDEST_NODE.join(".")} or newer; this is ${nodeVersion}.`);
   }
-  if (!SUPPORTED.includes(`${platform}-${arch}`)) {
-    found.push(`There is no build for ${platform}-${arch}; supported: ${SUPPORTED.join(", ")}.`);
+  if (!SUPPORTED.has(`${platform}-${arch}`)) {
+    const builds = [...SUPPORTED].map(([name, words]) => `${name} (${words})`).join(", ");
+    found.push(
+      `There is no build for ${platform}-${arch}; supported: ${builds}.`,
+      "Run the program on such a system: there, in a container or virtual machine (docker run --platform linux/amd64), or in WSL 2.",
+    );
     return found;
   }
   if (musl) {

@@ -80,7 +80,13 @@ describe("failing", () => {
   it.each([
     ["an old Node", { nodeVersion: "18.20.1" }, /Node.js 20.19 or newer; this is 18.20.1/],
     ["musl", { musl: true }, /musl; OpenVINO needs glibc/],
-    ["another platform", { platform: "sunos", arch: "ppc64" }, /no build for sunos-ppc64/],
+    ["another platform", { platform: "sunos", arch: "ppc64" }, /no build for sunos-ppc64; supported: linux-x64 /],
+    [
+      "a Mac",
+      { platform: "darwin", arch: "arm64" },
+      /could not be loaded on darwin-arm64 .*\n.*Run the program on such/s,
+    ],
+    ["Windows", { platform: "win32", arch: "x64" }, /no build for win32-x64; supported: linux-x64 .*\n.*WSL 2/],
   ])("explains %s", (_, changes, expected) => {
     expect(messageOf(search(changes))).toMatch(expected);
   });

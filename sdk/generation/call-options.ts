@@ -2,6 +2,7 @@ import { z } from "zod";
 import { generationOptionFields, type GenerationOptions } from "../core/generation-options.js";
 import { flag, signal } from "../core/option-schemas.js";
 import { parseOptions } from "../core/validate.js";
+import type { Message, TextPart, ToolDefinition } from "../text/messages.js";
 
 /** How a prompt becomes the text that the model sees. */
 export interface PromptOptions {
@@ -10,8 +11,8 @@ export interface PromptOptions {
    * is. Defaults to `true`.
    */
   applyChatTemplate?: boolean | undefined;
-  /** Functions the model may call, as its chat template expects them (JSON Schema in OpenAI's form). */
-  tools?: readonly Record<string, unknown>[] | undefined;
+  /** Functions that the model may call, as OpenAI writes them; the chat template prints them. */
+  tools?: readonly ToolDefinition[] | undefined;
   /** Further variables for the chat template, for example `{ enable_thinking: false }`. */
   templateOptions?: Record<string, unknown> | undefined;
   /**
@@ -29,11 +30,11 @@ export interface CallOptions extends GenerationOptions, PromptOptions {
 }
 
 /** Options of a chat; they hold for every turn unless the turn says otherwise. */
-export interface ChatOptions extends GenerationOptions, Omit<PromptOptions, "applyChatTemplate"> {
+export interface ChatOptions<Part = TextPart> extends GenerationOptions, Omit<PromptOptions, "applyChatTemplate"> {
   /** Instructions to the model, put before the first turn. */
   system?: string | undefined;
   /** Messages to begin with. Not together with `system` (make it the first message). */
-  history?: readonly unknown[] | undefined;
+  history?: readonly Message<Part>[] | undefined;
 }
 
 /** Options of one turn of a chat. */
@@ -41,8 +42,12 @@ export type TurnOptions = Omit<CallOptions, "applyChatTemplate">;
 
 const plainObject = z.record(z.string(), z.unknown()).describe("an object");
 
+// Tool definitions and messages themselves are checked where they are used; here it counts that they are lists.
+const toolsField: z.ZodType = z.array(plainObject).describe("an array of tool definitions (objects)");
+const historyField: z.ZodType = z.array(z.unknown());
+
 const promptFields = {
-  tools: z.array(plainObject).describe("an array of tool definitions (objects)").optional(),
+  tools: (toolsField as z.ZodType<ToolDefinition[]>).optional(),
   templateOptions: plainObject.optional(),
   allowControlTokens: flag.optional(),
 };
@@ -62,8 +67,7 @@ export const chatDefaultsSchema = z.strictObject({ ...generationOptionFields, ..
 
 const chatSchema = chatDefaultsSchema.extend({
   system: z.string().optional(),
-  // The messages themselves are checked where messages are.
-  history: z.array(z.unknown()).optional(),
+  history: (historyField as z.ZodType<Message<never>[]>).optional(),
 });
 
 /** How a pipeline's calls are checked. */
@@ -93,7 +97,7 @@ export function parseTurnOptions(value: unknown): TurnOptions {
 }
 
 /** @throws OptionError */
-export function parseChatOptions(value: unknown): ChatOptions {
+export function parseChatOptions<Part>(value: unknown): ChatOptions<Part> {
   return parseOptions(chatSchema, emptyIfAbsent(value));
 }
 

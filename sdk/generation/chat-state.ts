@@ -33,7 +33,7 @@ const jsonSchema = z.strictObject({
 /** @throws OptionError */
 export function newChat<Part>(
   rules: MessageRules<Part>,
-  { system, history, ...defaults }: ChatOptions,
+  { system, history, ...defaults }: ChatOptions<Part>,
 ): ChatState<Part> {
   // Contradictions are told when the chat is made, not at its first turn.
   if (defaults.ignoreEos !== true) mergeGeneration([generationLayer("chat", defaults)]);

@@ -95,7 +95,7 @@ export abstract class TextPipeline<
    *
    * @throws OptionError, DisposedError
    */
-  startChat(options?: ChatOptions): ChatSession<Part> {
+  startChat(options?: ChatOptions<Part>): ChatSession<Part> {
     this.#session.lifecycle.assertUsable("start a chat");
     return new ChatSession(this.#session, newChat(this.#session.model.messages, parseChatOptions(options)));
   }

@@ -1,14 +1,16 @@
 import { types } from "node:util";
 import { OptionError } from "../core/errors.js";
 import { showValue } from "../core/validate.js";
-import { locateAudio } from "./audio-path.js";
 import type { ByteSource } from "./byte-reader.js";
 import { fileSource, memorySource, streamSource } from "./byte-sources.js";
+import { fetchSource } from "./media-fetch.js";
+import { locateMedia, type LocationWords } from "./media-location.js";
 import { memorySamples, streamSamples } from "./raw-samples.js";
 import type { MonoAudio } from "./mono-audio.js";
+import { chunksOf } from "./stream-reader.js";
 
 const EXPECTED =
-  "a path, a file: or data: URL, the bytes of an audio file (Buffer, Uint8Array, ArrayBuffer), mono samples " +
+  "a path, a file:, data:, http: or https: URL, the bytes of an audio file (Buffer, Uint8Array, ArrayBuffer, Blob), mono samples " +
   "(Float32Array with sampleRate), or a stream or async iterable of bytes or samples";
 
 /** An input that was understood, before its content is looked at. */
@@ -16,13 +18,20 @@ export type UnderstoodInput =
   | { kind: "encoded"; source: ByteSource; live: boolean }
   | { kind: "samples"; audio: MonoAudio; live: boolean; close(): Promise<void> };
 
-type Chunks = AsyncIterable<unknown> | Iterable<unknown>;
+const WORDS: LocationWords = {
+  path: "audio",
+  expected: "the path of an audio file, or a file:, data:, http: or https: URL",
+  dataExample: "data:audio/wav;base64,…",
+};
+
+/** For the beginning of a server's answer. */
+const LONGEST_WAIT_MS = 30_000;
 
 /**
  * Understands everything that may be passed as audio.
  *
  * @throws OptionError for values of a wrong type, and for a sampling rate that is missing or out of place
- * @throws MediaError for files that cannot be opened
+ * @throws MediaError for files that cannot be opened, DownloadError for what cannot be fetched
  */
 export async function understandInput(
   input: unknown,
@@ -35,9 +44,7 @@ export async function understandInput(
   }
   if (typeof input === "string" || input instanceof URL) {
     refuseRate(sampleRate, "a file");
-    const located = locateAudio(input);
-    const source =
-      "path" in located ? await fileSource(located.path, signal) : memorySource(located.bytes, located.name);
+    const source = await locatedSource(input, signal);
     return { kind: "encoded", source, live: source.size === undefined };
   }
   const bytes = bytesOf(input);
@@ -45,7 +52,7 @@ export async function understandInput(
     refuseRate(sampleRate, "the bytes of an encoded file");
     return { kind: "encoded", source: memorySource(bytes, "the audio buffer"), live: false };
   }
-  const chunks = chunksOf(input);
+  const chunks = audioChunks(input);
   if (!chunks) throw wrongType(input);
   if (sampleRate === undefined) {
     return { kind: "encoded", source: streamSource(chunks, "the audio stream", signal), live: true };
@@ -60,14 +67,20 @@ function bytesOf(input: unknown): Uint8Array | undefined {
   return undefined;
 }
 
-function chunksOf(input: unknown): Chunks | undefined {
-  if (typeof input !== "object" || input === null || ArrayBuffer.isView(input)) return undefined;
-  if (Symbol.asyncIterator in input) return input as AsyncIterable<unknown>;
+/** What a string or URL names: a file, a `data:` URL, a file on the web. */
+async function locatedSource(input: string | URL, signal: AbortSignal | undefined): Promise<ByteSource> {
+  const located = locateMedia(input, WORDS);
+  if ("path" in located) return fileSource(located.path, signal);
+  if ("bytes" in located) return memorySource(located.bytes, located.name);
+  return fetchSource(located.url, { kind: "audio", timeoutMs: LONGEST_WAIT_MS, signal, path: WORDS.path });
+}
+
+/** Audio also comes in lists of chunks, but a list of numbers is none. */
+function audioChunks(input: unknown): AsyncIterable<unknown> | Iterable<unknown> | undefined {
+  const chunks = chunksOf(input);
+  if (chunks || typeof input !== "object" || input === null || ArrayBuffer.isView(input)) return chunks;
   if (Array.isArray(input) && typeof input[0] === "number") return undefined;
-  if (Symbol.iterator in input) return input as Iterable<unknown>;
-  // Of a Blob only this is needed.
-  if ("stream" in input && "arrayBuffer" in input) return chunksOf((input as Blob).stream());
-  return undefined;
+  return Symbol.iterator in input ? (input as Iterable<unknown>) : undefined;
 }
 
 function requireRate(sampleRate: number | undefined, what: string): number {

@@ -15,8 +15,8 @@ export type { AudioRange } from "./audio-pieces.js";
 /**
  * Everything that is taken as audio:
  *
- * - a path, or a `file:` or base64 `data:` URL of an audio file (WAV, MP3, FLAC, Ogg Vorbis, Ogg Opus);
- * - the bytes of such a file: Buffer, Uint8Array, ArrayBuffer, Blob;
+ * - a path, or a `file:`, base64 `data:`, `http:` or `https:` URL of an audio file (WAV, MP3, FLAC, Ogg Vorbis, Ogg Opus);
+ * - the bytes of such a file: Buffer, Uint8Array, ArrayBuffer, Blob or File;
  * - mono samples, usually from -1 to 1: Float32Array together with `sampleRate`;
  * - a Node stream, web stream or async iterable of the bytes of a file, or (with `sampleRate`) of samples.
  *
@@ -79,6 +79,7 @@ const optionsSchema = z.strictObject({
  * A header without samples delivers nothing. Floating-point samples beyond [-1, 1] are kept as they are.
  *
  * @throws OptionError for a wrong argument
+ * @throws DownloadError for a URL that cannot be fetched, here or while reading
  * @throws MediaError for content that cannot be read, here or while reading; it names the file, its format and the remedy
  */
 export async function openAudio(input: unknown, options: AudioOptions = {}): Promise<AudioSource> {

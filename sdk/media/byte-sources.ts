@@ -34,8 +34,9 @@ export function streamSource(
   chunks: AsyncIterable<unknown> | Iterable<unknown>,
   name: string,
   signal: AbortSignal | undefined,
+  path = "audio",
 ): ByteSource {
-  const reader = streamReader(chunks, "bytes", name, signal);
+  const reader = streamReader(chunks, "bytes", name, signal, path);
   return { name, size: undefined, next: () => reader.next(), close: () => reader.close() };
 }
 

@@ -104,7 +104,7 @@ describe("encoded files", () => {
     [null, ""],
     [17, ""],
     [["a.png"], "Several images are several image parts."],
-    [new Blob([]), "Of a Blob or response pass await it.arrayBuffer()."],
+    [new Response(""), "Of a response pass its body."],
     [Promise.resolve("a.png"), "Await the promise first."],
     [{ url: "a.png" }, "Pass its url."],
     [new Float32Array(3), "Pixels come with their size: { data, width, height }."],

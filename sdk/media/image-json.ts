@@ -1,5 +1,6 @@
 import { types } from "node:util";
 import { crc32, deflateSync } from "node:zlib";
+import { OptionError } from "../core/errors.js";
 import { IMAGE_HEAD_BYTES, recognizeImage } from "./image-format.js";
 import { type ImageInput, understandImage } from "./image-input.js";
 import { type CheckedPixels, levelsOf } from "./raw-pixels.js";
@@ -17,6 +18,7 @@ export function imageToJSON(input: ImageInput, path = "image"): string {
   if (input instanceof URL) return input.href;
   const understood = understandImage(input, path);
   if (understood.kind === "pixels") return dataUrl("image/png", encodePng(understood.pixels, path));
+  if (understood.kind === "stream") throw unkept(input, path);
   const { bytes } = understood as { bytes: Uint8Array };
   const { format } = recognizeImage(bytes.subarray(0, IMAGE_HEAD_BYTES));
   return dataUrl(format ? `image/${format}` : "application/octet-stream", bytes);
@@ -31,12 +33,23 @@ export function imageToJSON(input: ImageInput, path = "image"): string {
 export function snapshotImage(input: ImageInput, path = "image"): ImageInput {
   const understood = understandImage(input, path);
   if (understood.kind === "bytes") return new Uint8Array(understood.bytes);
+  if (understood.kind === "stream") throw unkept(input, path);
   if (understood.kind === "location") return input instanceof URL ? input.href : input;
   const { data, width, height, channels } = understood.pixels;
   if (input instanceof RgbImage) return new RgbImage(width, height, new Uint8Array(data));
   // Not data.slice(), which of a Buffer is no copy.
   const copy = new (data.constructor === Buffer ? Uint8Array : (data.constructor as typeof Uint8Array))(data);
   return { data: copy, width, height, channels };
+}
+
+/** A chat keeps its pictures from the moment they are sent; what must be waited for is not there then. */
+function unkept(received: ImageInput, path: string): OptionError {
+  const expected = "a path, a URL, bytes or pixels";
+  return new OptionError(
+    `${path} must be ${expected} in a chat, which keeps its pictures: a Blob or stream is read first, ` +
+      "for example with await blob.arrayBuffer(), or buffer(stream) of node:stream/consumers.",
+    { path, expected, received },
+  );
 }
 
 function dataUrl(type: string, bytes: Uint8Array): string {

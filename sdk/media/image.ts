@@ -4,10 +4,11 @@ import { throwIfAborted, unlessAborted } from "../core/abort.js";
 import { MediaError } from "../core/errors.js";
 import { signal, wholeNumber } from "../core/option-schemas.js";
 import { parseOptions } from "../core/validate.js";
-import { fileSource } from "./byte-sources.js";
+import type { ByteSource } from "./byte-reader.js";
+import { fileSource, streamSource } from "./byte-sources.js";
 import { decodeImage } from "./image-decode.js";
-import { fetchBytes, showUrl } from "./image-fetch.js";
 import { type ImageInput, type UnderstoodImage, understandImage } from "./image-input.js";
+import { fetchBytes, showUrl } from "./media-fetch.js";
 import { Pace } from "./pace.js";
 import { type AlphaMode, type CheckedPixels, convertPixels } from "./raw-pixels.js";
 import { RgbImage } from "./rgb-image.js";
@@ -111,13 +112,21 @@ async function encodedBytes(
     checkLength(understood.bytes.length, name, maxBytes);
     return { bytes: new Uint8Array(understood.bytes), name };
   }
+  const { signal: abort } = settings;
+  if (understood.kind === "stream") {
+    const name = path === "image" ? "the image stream" : path;
+    return { bytes: await readAll(streamSource(understood.chunks(), name, abort, path), maxBytes, abort), name };
+  }
   const { location } = understood;
   if ("path" in location) {
-    return { bytes: await readFile(location.path, maxBytes, settings.signal), name: location.path };
+    const source = await fileSource(location.path, abort, "image");
+    return { bytes: await readAll(source, maxBytes, abort), name: location.path };
   }
   if ("url" in location) {
-    const { timeoutMs, signal: abort } = settings;
-    const limits = { maxBytes: settings.maxBytes ?? MOST_BYTES_FETCHED, timeoutMs, signal: abort, path };
+    const limits = {
+      ...{ kind: "image" as const, maxBytes: settings.maxBytes ?? MOST_BYTES_FETCHED },
+      ...{ timeoutMs: settings.timeoutMs, signal: abort, path },
+    };
     return { bytes: await fetchBytes(location.url, limits), name: showUrl(location.url) };
   }
   const name = path === "image" ? location.name : `${location.name} of ${path}`;
@@ -125,17 +134,17 @@ async function encodedBytes(
   return { bytes: location.bytes, name };
 }
 
-async function readFile(path: string, maxBytes: number, abort: AbortSignal | undefined): Promise<Uint8Array> {
-  const source = await fileSource(path, abort, "image");
+async function readAll(source: ByteSource, maxBytes: number, abort: AbortSignal | undefined): Promise<Uint8Array> {
+  const { name } = source;
   try {
-    checkLength(source.size ?? 0, path, maxBytes);
+    checkLength(source.size ?? 0, name, maxBytes);
     let bytes = new Uint8Array(source.size ?? BLOCK);
     let length = 0;
     for (;;) {
       throwIfAborted(abort);
       const piece = await source.next();
       if (piece === undefined) return bytes.subarray(0, length);
-      checkLength(length + piece.length, path, maxBytes);
+      checkLength(length + piece.length, name, maxBytes);
       if (length + piece.length > bytes.length) {
         const larger = new Uint8Array(2 * (length + piece.length));
         larger.set(bytes);

@@ -46,7 +46,7 @@ export function locateMedia(input: string | URL, words: LocationWords): MediaLoc
 }
 
 /** The error for a string or URL that is refused. */
-export function invalidLocation(
+function invalidLocation(
   input: string | URL,
   { path, expected }: LocationWords,
   advice: string,

@@ -22,14 +22,16 @@ export interface StreamReader<Chunk> {
  * signal is aborted.
  *
  * @param kind - what the chunks must be
+ * @param path - name of the value in errors about chunks of a wrong type
  */
 export function streamReader<Kind extends keyof ChunkTypes>(
   chunks: AsyncIterable<unknown> | Iterable<unknown>,
   kind: Kind,
   name: string,
   signal: AbortSignal | undefined,
+  path = "audio",
 ): StreamReader<ChunkTypes[Kind]> {
-  const iterator = iterate(chunks);
+  const iterator = begin(chunks, name);
   let index = 0;
   let finished = false;
   return {
@@ -49,7 +51,7 @@ export function streamReader<Kind extends keyof ChunkTypes>(
           finished = true;
           return undefined;
         }
-        const chunk = checkChunk(result.value, kind, index++);
+        const chunk = checkChunk(result.value, kind, { name, path, index: index++ });
         if (chunk.length > 0) return chunk as ChunkTypes[Kind];
       }
     },
@@ -61,6 +63,27 @@ export function streamReader<Kind extends keyof ChunkTypes>(
       await Promise.race([ending, new Promise((resolve) => setImmediate(resolve))]);
     },
   };
+}
+
+/**
+ * The chunks of a stream, a web stream, an async iterable, or a Blob; undefined for what is none of them.
+ * Iterables that are at hand at once are left to the caller.
+ */
+export function chunksOf(input: unknown): AsyncIterable<unknown> | undefined {
+  if (typeof input !== "object" || input === null || ArrayBuffer.isView(input)) return undefined;
+  if (Symbol.asyncIterator in input) return input as AsyncIterable<unknown>;
+  // Of a Blob only this is needed.
+  return "stream" in input && "arrayBuffer" in input ? chunksOf((input as Blob).stream()) : undefined;
+}
+
+function begin(chunks: AsyncIterable<unknown> | Iterable<unknown>, name: string): ReturnType<typeof iterate> {
+  try {
+    return iterate(chunks);
+  } catch (error) {
+    throw new MediaError(`Cannot read ${name}: ${(error as Error).message}. A stream can be read once.`, {
+      cause: error,
+    });
+  }
 }
 
 /** Iterates so that `return` ends the stream even while a chunk is waited for; the streams' own iterators wait first. */
@@ -88,7 +111,11 @@ function iterate(chunks: AsyncIterable<unknown> | Iterable<unknown>): AsyncItera
   };
 }
 
-function checkChunk(chunk: unknown, kind: keyof ChunkTypes, index: number): Uint8Array | Float32Array {
+function checkChunk(
+  chunk: unknown,
+  kind: keyof ChunkTypes,
+  { name, path, index }: { name: string; path: string; index: number },
+): Uint8Array | Float32Array {
   if (kind === "bytes" && chunk instanceof ArrayBuffer) return new Uint8Array(chunk);
   const tag = ArrayBuffer.isView(chunk) ? (chunk as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] : undefined;
   if (kind === "bytes" && tag === "Uint8Array") return plainBytes(chunk as Uint8Array);
@@ -98,13 +125,14 @@ function checkChunk(chunk: unknown, kind: keyof ChunkTypes, index: number): Uint
       ? "a Uint8Array (bytes of an encoded file)"
       : "a Float32Array (mono samples from -1 to 1, because sampleRate was given)";
   throw new OptionError(
-    `Chunk ${index} of the audio stream must be ${expected}, received ${showValue(chunk)}. ${remedy(chunk, kind, tag)}`,
-    { path: "audio", expected, received: chunk },
+    `Chunk ${index} of ${name} must be ${expected}, received ${showValue(chunk)}. ${remedy(chunk, kind, tag, path)}`,
+    { path, expected, received: chunk },
   );
 }
 
-function remedy(chunk: unknown, kind: keyof ChunkTypes, tag: string | undefined): string {
-  if (kind === "bytes" && tag === "Float32Array") return "Pass sampleRate to say that the chunks are samples.";
+function remedy(chunk: unknown, kind: keyof ChunkTypes, tag: string | undefined, path: string): string {
+  if (kind === "bytes" && tag === "Float32Array" && path === "audio")
+    return "Pass sampleRate to say that the chunks are samples.";
   if (kind === "bytes" && typeof chunk === "string") return "Do not set an encoding on the stream.";
   if (kind === "samples" && tag === "Uint8Array") {
     return "Leave sampleRate out for an encoded file, which says its own rate; convert raw PCM to Float32Array first.";

@@ -154,7 +154,9 @@ describe("a saved chat", () => {
     expect(() => vlm.restoreChat({ version: 1, options: {}, history: history as never })).toThrow(
       expect.objectContaining({ path: "chat.history[0].content[0].image" }),
     );
-    expect(() => vlm.startChat({ history })).toThrow(expect.objectContaining({ path: "history[0].content[0].image" }));
+    expect(() => vlm.startChat({ history: history as never })).toThrow(
+      expect.objectContaining({ path: "history[0].content[0].image" }),
+    );
   });
 });
 

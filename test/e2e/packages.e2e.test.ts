@@ -42,6 +42,16 @@ const ask = `
   console.log((await llm.generate(${JSON.stringify(translation.prompt)}, { temperature: 0 })).text);
 `;
 
+it("name platforms only where there is native code", async () => {
+  const manifestOf = async (file: string): Promise<unknown> => {
+    const { stdout } = await run("tar", ["-xzOf", file, "package/package.json"]);
+    return JSON.parse(stdout);
+  };
+  const sdk = await manifestOf(packages[0]!);
+  for (const field of ["os", "cpu", "libc", "scripts"]) expect(sdk).not.toHaveProperty(field);
+  expect(await manifestOf(packages[1]!)).toMatchObject({ os: ["linux"], cpu: ["x64"], libc: ["glibc"] });
+});
+
 it("are two files, named by version", () => {
   expect(packages.map((file) => path.basename(file))).toEqual([
     expect.stringMatching(/^pergola-\d+\.\d+\.\d+\.tgz$/),
@@ -106,6 +116,20 @@ describe("without the platform package", () => {
   let target: string;
   beforeAll(async () => {
     target = await project("incomplete", [packages[0]!], "--omit=optional");
+  });
+
+  it("import works on other platforms too, and the first use tells which ones there are", async () => {
+    const source = `
+      for (const [name, value] of [["platform", "darwin"], ["arch", "arm64"]]) Object.defineProperty(process, name, { value });
+      const { LLMPipeline, NativeError, formatTranscript } = await import("pergola");
+      console.log(formatTranscript({ segments: [] }, "vtt").trim());
+      const error = await LLMPipeline.load(${JSON.stringify(model)}).catch((caught) => caught);
+      console.log(error instanceof NativeError, error.message);
+    `;
+    const { code, stdout, stderr } = await program(target, source);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^WEBVTT\ntrue .*loaded on darwin-arm64/);
+    expect(stdout).toMatch(/no build for darwin-arm64; supported: linux-x64 \(Linux on x64 with glibc\)/);
   });
 
   it("import still works, and the first use explains what to do", async () => {
