@@ -42,7 +42,8 @@ export { defaultCacheFolder } from "./models/cache.js";
 export { convertModel, type ConversionResult, type ConvertOptions } from "./models/convert-model.js";
 export type { GroupSize } from "./models/convert/check-plan.js";
 export type { WeightFormat } from "./models/convert/ir/weights.js";
-export { inspectModel, type ModelInspection, type PipelineName } from "./models/inspect-model.js";
+export { inspectModel, type ModelInspection } from "./models/inspect-model.js";
+export type { PipelineName } from "./models/recognize/kinds.js";
 export type {
   AssistantMessage,
   Message,
