@@ -10,7 +10,7 @@ import { CHECKPOINTS, FOREIGN_WEIGHTS, KINDS, type Kind, type PipelineName } fro
 import { missingModel } from "./missing-model.js";
 
 /** One model that a path leads to. */
-export type Sighting = Pick<Kind, "what" | "format" | "loadedBy" | "advice" | "refused"> & {
+type Sighting = Pick<Kind, "what" | "format" | "loadedBy" | "advice" | "refused"> & {
   /** The file that shows it, in the folder. */
   shownBy: string;
   /** Where it is one that can be converted. */
