@@ -3,6 +3,7 @@ import importX from "eslint-plugin-import-x";
 import { defineConfig, globalIgnores } from "eslint/config";
 import typescript from "typescript-eslint";
 import { ZONES } from "./eslint/layers.js";
+import { noCircles } from "./eslint/no-circles.js";
 import { relativeResolver } from "./eslint/resolver.js";
 
 const ADDON_MESSAGE = "Only sdk/core/native.ts loads the native addon.";
@@ -34,9 +35,12 @@ export default defineConfig(
   },
   {
     files: ["sdk/**/*.ts"],
-    plugins: { "import-x": importX },
+    plugins: { "import-x": importX, pergola: { rules: { "no-circles": noCircles } } },
     settings: { "import-x/resolver-next": [relativeResolver] },
-    rules: { "import-x/no-restricted-paths": ["error", { basePath: import.meta.dirname, zones: ZONES }] },
+    rules: {
+      "import-x/no-restricted-paths": ["error", { basePath: import.meta.dirname, zones: ZONES }],
+      "pergola/no-circles": "error",
+    },
   },
   {
     files: ["sdk/**/*.ts"],

@@ -47,7 +47,8 @@ export {
   type ConversionResult,
   type ConvertOptions,
 } from "./models/convert-model.js";
-export { inspectModel, type ModelInspection, type PipelineName } from "./models/inspect-model.js";
+export { inspectModel, type ModelInspection } from "./models/inspect-model.js";
+export type { PipelineName } from "./models/recognize/kinds.js";
 export type {
   AssistantMessage,
   Message,

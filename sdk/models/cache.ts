@@ -1,11 +1,12 @@
 import { constants } from "node:fs";
-import { access, mkdir, stat } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import envPaths from "env-paths";
+import { makeFolder } from "./files/make-folder.js";
 
 /** Where compiled models are kept. */
-export interface CacheFolder {
+interface CacheFolder {
   /** Absolute path; empty string = no cache. */
   folder: string;
   /** Why there is no cache although one was asked for. */
@@ -33,19 +34,6 @@ export async function resolveCache(
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
     return { folder: "", warning: `No compile cache: the folder ${folder} cannot be written (${reason}).` };
-  }
-}
-
-/** `mkdir` with `recursive` never returns below folders in which nothing can be made, such as `/proc`; this throws. */
-export async function makeFolder(folder: string, withParents = true): Promise<void> {
-  try {
-    await mkdir(folder);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST" && (await stat(folder)).isDirectory()) return;
-    if (code !== "ENOENT" || !withParents || dirname(folder) === folder) throw error;
-    await makeFolder(dirname(folder));
-    await makeFolder(folder, false);
   }
 }
 

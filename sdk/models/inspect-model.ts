@@ -1,17 +1,15 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { Checkpoint } from "./convert/models/common/architecture.js";
 import { architectureNamed } from "./convert/models/architectures.js";
 import { bytesOf, elementCount } from "./convert/read/element-type.js";
-import { findCheckpoint } from "./recognize/find-checkpoint.js";
+import { CHECKPOINTS, type PipelineName } from "./recognize/kinds.js";
+import { recognize } from "./recognize/recognize.js";
 import { readJsonObject } from "./files/json-file.js";
 import { contextLengthOf, readModelFacts } from "./model-folder.js";
-import { modelPath } from "./files/model-path.js";
 import { resolveModel } from "./resolve.js";
 import { resolveVisionModel, type VisionModelSource } from "./vision-model.js";
 import { resolveWhisperModel } from "./whisper-model.js";
-
-/** A class of this package that loads models. */
-export type PipelineName = "LLMPipeline" | "VLMPipeline" | "WhisperPipeline" | "ImagePipeline";
 
 /** What the files of a model tell, without loading it. */
 export interface ModelInspection {
@@ -29,10 +27,7 @@ export interface ModelInspection {
   contextLength: number;
 }
 
-/** Graphs that only some kinds of models have. */
 const VISION_GRAPH = /^openvino_(language|text_embeddings|vision_embeddings|lm_head|gen_\w+)_model\.(xml|bin)$/;
-const WHISPER_GRAPH = /^openvino_(encoder|decoder)_model\.(xml|bin)$/;
-const CHECKPOINT = /\.safetensors(\.index\.json)?$|^model\.bin$/;
 
 /** Values of `model_type` that `VLMPipeline` knows; its own list says how each of them works. */
 export const VISION_FAMILIES: readonly string[] = ["janus", "llava"];
@@ -52,18 +47,11 @@ const IMAGE_GRAPHS = [
  * @throws OptionError, ModelError, UnsupportedError
  */
 export async function inspectModel(model: string | URL): Promise<ModelInspection> {
-  const path = modelPath(model);
-  const isFolder = await stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  const names = isFolder ? await readdir(path).catch(() => []) : [];
-  const some = (pattern: RegExp): boolean => names.some((name) => pattern.test(name));
-  if (some(VISION_GRAPH)) return inspectVision(model);
-  if (some(WHISPER_GRAPH)) return inspectWhisper(model);
-  if (some(CHECKPOINT) && !some(/^openvino_model\.(xml|bin)$|\.gguf$/i)) return inspectCheckpoint(model);
-  // A file of weights stands for its folder.
-  if (!isFolder && path.toLowerCase().endsWith(".safetensors")) return inspectCheckpoint(model);
+  const { sightings } = await recognize(model, "a model in OpenVINO IR, a GGUF model or a checkpoint");
+  const { loadedBy, checkpoint } = sightings[0]!;
+  if (checkpoint) return inspectCheckpoint(checkpoint);
+  if (loadedBy.includes("VLMPipeline")) return inspectVision(model);
+  if (loadedBy.includes("WhisperPipeline")) return inspectWhisper(model);
   return inspectLanguageModel(model);
 }
 
@@ -120,8 +108,7 @@ async function inspectWhisper(model: string | URL): Promise<ModelInspection> {
 }
 
 /** Checks all tensors of a checkpoint against its configuration, as a conversion would begin. */
-async function inspectCheckpoint(model: string | URL): Promise<ModelInspection> {
-  const checkpoint = await findCheckpoint(model);
+async function inspectCheckpoint(checkpoint: Checkpoint): Promise<ModelInspection> {
   const { source } = await architectureNamed(checkpoint.architecture).prepare(checkpoint, { format: "f16" });
   try {
     const tensors = [...source.tensors.values()];
@@ -130,7 +117,7 @@ async function inspectCheckpoint(model: string | URL): Promise<ModelInspection> 
     const type = config["model_type"];
     return {
       format: checkpoint.format,
-      pipelines: PIPELINES_OF[checkpoint.architecture] ?? ["LLMPipeline"],
+      pipelines: [...(CHECKPOINTS[checkpoint.architecture]?.loadedBy ?? [])],
       files: [...new Set(tensors.map(({ file }) => file))].toSorted(),
       weightBytes: tensors.reduce(
         (sum, { shape, type: kind }) => sum + Math.ceil(elementCount(shape) * bytesOf(kind)),
@@ -143,12 +130,6 @@ async function inspectCheckpoint(model: string | URL): Promise<ModelInspection> 
     await source.close();
   }
 }
-
-/** By the name of the architecture; all others are language models. */
-const PIPELINES_OF: Record<string, PipelineName[]> = {
-  whisper: ["WhisperPipeline"],
-  janus: ["VLMPipeline", "ImagePipeline"],
-};
 
 function decoderPositions(config: Record<string, unknown>): number {
   const positions = config["max_target_positions"];

@@ -46,7 +46,7 @@ const CHAT_TEMPLATE = `
 {%- if add_generation_prompt %}{{ '<|Assistant|>:' }}{% endif %}`;
 
 /** Tokens with a meaning of their own in Janus's vocabulary, as they are spelled. */
-export interface JanusTokens {
+interface JanusTokens {
   bos: string;
   pad: string;
   beginOfImage: string;

@@ -1,16 +1,13 @@
-import { readdir, stat } from "node:fs/promises";
-import { basename, dirname, extname, join } from "node:path";
+import { join } from "node:path";
 import { ModelError, OptionError, UnsupportedError } from "../core/errors.js";
 import { storedFormat, type WeightsOption } from "../core/weight-options.js";
 import { cachedConversion } from "./convert/conversion-cache.js";
-import { findCheckpoint } from "./recognize/find-checkpoint.js";
-import { LANGUAGE_MODEL } from "./convert/models/llama/llama-checkpoint.js";
+import type { Checkpoint } from "./convert/models/common/architecture.js";
 import type { ConversionHooks } from "./convert/run/run-conversion.js";
-import { problemOf, startsWith } from "./files/file-check.js";
+import { problemOf } from "./files/file-check.js";
 import { readGguf, type GgufFile } from "./gguf/gguf-file.js";
-import { ggufInFolder } from "./recognize/gguf-folder.js";
-import { missingModel } from "./recognize/missing-model.js";
-import { modelPath } from "./files/model-path.js";
+import { ggufInFolder } from "./gguf/gguf-folder.js";
+import { recognize, sightingFor, type Recognized } from "./recognize/recognize.js";
 
 /** The files of a language model, found and checked. Paths are absolute; links are left for the system to follow. */
 export type ModelSource =
@@ -41,13 +38,7 @@ export interface CheckpointOptions extends ConversionHooks {
   cacheFolder: string;
 }
 
-/** Files of other kinds of models, by a file that only they have. */
-const OTHER_KINDS: [file: string, kind: string][] = [
-  ["openvino_language_model.xml", "a vision-language model"],
-  ["openvino_encoder_model.xml", "an encoder-decoder model (such as Whisper)"],
-  ["openvino_gen_decoder_model.xml", "an image generation model"],
-  ["model_index.json", "a diffusion model"],
-];
+const WANTED = "a language model: OpenVINO IR (openvino_model.xml), a safetensors checkpoint or a .gguf file";
 
 /**
  * Finds the files of a language model: a folder as optimum-intel writes it, a `.gguf` file (whole, or any shard of a split
@@ -60,61 +51,20 @@ const OTHER_KINDS: [file: string, kind: string][] = [
  * @throws the signal's reason
  */
 export async function resolveModel(model: unknown, checkpoints?: CheckpointOptions): Promise<ModelSource> {
-  const path = modelPath(model);
-  const found = await stat(path).catch(() => undefined);
-  if (!found)
-    throw await missingModel(String(model), path, "an OpenVINO model, a safetensors checkpoint or a .gguf file");
-  const source = found.isDirectory() ? await resolveFolder(path) : found.isFile() ? await resolveFile(path) : undefined;
-  if (source === "checkpoint") return convertedModel(path, checkpoints);
-  if (source) {
-    if (checkpoints) refuseFormats(source, checkpoints);
-    return source;
-  }
-  throw new ModelError(`${path} is neither a file nor a folder.`, { file: path });
+  const recognized = await recognize(model, WANTED);
+  const { format, checkpoint } = sightingFor(["LLMPipeline"], recognized, WANTED);
+  if (checkpoint) return convertedModel(checkpoint, checkpoints);
+  const source = format === "gguf" ? await ggufSource(recognized) : await irFolder(recognized.folder);
+  if (checkpoints) refuseFormats(source, checkpoints);
+  return source;
 }
 
-async function readGgufFile(path: string): Promise<GgufFile> {
-  const problem = await problemOf(path);
-  if (problem !== undefined) throw new ModelError(`The model file ${path} is ${problem}.`, { file: path });
-  return readGguf(path);
-}
-
-async function resolveFile(path: string): Promise<ModelSource | "checkpoint"> {
-  const problem = await problemOf(path);
-  if (problem !== undefined) throw new ModelError(`The model file ${path} is ${problem}.`, { file: path });
-  const extension = extname(path).toLowerCase();
-  // A file of the Hugging Face cache has no ending, so the content counts as well.
-  if (extension === ".gguf" || (await startsWith(path, "GGUF")))
-    return { kind: "gguf", path, gguf: await readGguf(path) };
-  if (basename(path) === "openvino_model.xml" || basename(path) === "openvino_model.bin")
-    return resolveFolder(dirname(path));
-  if (extension === ".safetensors") return "checkpoint";
-  throw new ModelError(`${path} is no model this SDK can load: pass a model folder or a .gguf file.`, { file: path });
-}
-
-async function resolveFolder(path: string): Promise<ModelSource | "checkpoint"> {
-  const names = await readdir(path).catch((cause: unknown) => {
-    throw new ModelError(`The model folder ${path} cannot be read.`, { file: path, cause });
-  });
-  // The weights alone also show what was meant: a folder whose .xml got lost.
-  if (names.includes("openvino_model.xml") || names.includes("openvino_model.bin")) return irFolder(path);
-  const gguf = ggufInFolder(path, names);
-  if (gguf) return { kind: "gguf", path, gguf: await readGgufFile(gguf) };
-  const other = OTHER_KINDS.find(([file]) => names.includes(file));
-  if (other) {
-    throw new ModelError(`${path} holds ${other[1]} (${other[0]}), not a language model (openvino_model.xml).`, {
-      file: path,
-    });
-  }
-  if (names.some((name) => /\.(safetensors|pt|pth)$|\.safetensors\.index\.json$|^(pytorch_)?model.*\.bin$/.test(name)))
-    return "checkpoint";
-  throw new ModelError(
-    `${path} holds no model: neither openvino_model.xml and openvino_model.bin, nor model.safetensors, nor a .gguf file. ` +
-      (names.length === 0
-        ? "It is empty."
-        : `It holds: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.`),
-    { file: path },
-  );
+async function ggufSource({ path, folder, names }: Recognized): Promise<ModelSource> {
+  // A file that was given stands alone here, whatever lies beside it.
+  const file = path === folder ? ggufInFolder(folder, names) : path;
+  const problem = await problemOf(file);
+  if (problem !== undefined) throw new ModelError(`The model file ${file} is ${problem}.`, { file });
+  return { kind: "gguf", path, gguf: await readGguf(file) };
 }
 
 async function irFolder(path: string): Promise<ModelSource & { kind: "ir" }> {
@@ -135,23 +85,8 @@ async function irFolder(path: string): Promise<ModelSource & { kind: "ir" }> {
   return { kind: "ir", path, xml: join(path, "openvino_model.xml"), bin: join(path, "openvino_model.bin") };
 }
 
-/** Kinds of checkpoints that other pipelines load. */
-const OTHER_CHECKPOINTS: Record<string, string> = {
-  whisper: "a Whisper model: load it with WhisperPipeline",
-  janus: "a Janus model: load it with VLMPipeline (pictures to text) or ImagePipeline (text to pictures)",
-};
-
-async function convertedModel(path: string, options: CheckpointOptions | undefined): Promise<ModelSource> {
-  const checkpoint = await findCheckpoint(path);
-  const { architecture, folder } = checkpoint;
-  if (architecture !== LANGUAGE_MODEL.name) {
-    throw new ModelError(
-      `${folder} holds ${OTHER_CHECKPOINTS[architecture] ?? `a model of the kind ${architecture}`}.`,
-      {
-        file: folder,
-      },
-    );
-  }
+async function convertedModel(checkpoint: Checkpoint, options: CheckpointOptions | undefined): Promise<ModelSource> {
+  const { folder } = checkpoint;
   if (!options) {
     throw new UnsupportedError(
       `${folder} is a checkpoint, which must be converted first (pergola convert, or LLMPipeline.load).`,

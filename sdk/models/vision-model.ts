@@ -10,9 +10,8 @@ import { problemOf } from "./files/file-check.js";
 import { keyOfFiles } from "./files/file-key.js";
 import { readJsonObject } from "./files/json-file.js";
 import { contextLengthOf, eosTokenIdsOf } from "./model-folder.js";
-import { modelPath } from "./files/model-path.js";
-import { findVisionFolder, isJanus } from "./recognize/vision-folder.js";
 import { refuseOtherWeights } from "./fixed-weights.js";
+import { recognize, sightingFor } from "./recognize/recognize.js";
 
 /** A vision-language or image model, found, checked and, where it was a checkpoint, converted. */
 export interface VisionModelSource {
@@ -56,6 +55,9 @@ export interface ResolveVisionOptions {
   onProgress?: ((fraction: number) => void) | undefined;
 }
 
+const WANTED =
+  "a vision-language model: OpenVINO IR (openvino_language_model.xml) or a Janus checkpoint (config.json, model.safetensors)";
+
 /**
  * Finds the files of a vision-language or image model: a folder with OpenVINO IR (as optimum-intel, the OpenVINO notebooks
  * or `pergola convert` write it), or a Janus checkpoint (safetensors), which is converted the first time.
@@ -68,13 +70,14 @@ export interface ResolveVisionOptions {
 export async function resolveVisionModel(model: unknown, options: ResolveVisionOptions): Promise<VisionModelSource> {
   const { weights, groupSize, needs = [], signal } = options;
   throwIfAborted(signal);
-  const { format, folder: given } = await findVisionFolder(model);
-  let folder = given;
-  if (format === "safetensors") {
-    const checkpoint = { architecture: JANUS.name, format, folder: given } as const;
+  const recognized = await recognize(model, WANTED);
+  const { checkpoint } = sightingFor(["VLMPipeline", "ImagePipeline"], recognized, WANTED);
+  const format = checkpoint ? "safetensors" : "openvino";
+  let { folder } = recognized;
+  if (checkpoint) {
     folder = await cachedConversion({ checkpoint, plan: { format: storedFormat(weights), groupSize } }, options);
   } else {
-    refuseOtherWeights(given, weights, groupSize);
+    refuseOtherWeights(folder, weights, groupSize);
   }
   const problems = await requireParts(folder, needs, format);
   throwIfAborted(signal);
@@ -83,7 +86,7 @@ export async function resolveVisionModel(model: unknown, options: ResolveVisionO
   const [config, generationConfig] = [await read("config.json"), await read("generation_config.json")];
   const files = await graphFiles(folder, problems);
   return {
-    ...{ path: modelPath(model), folder, format, config, generationConfig },
+    ...{ path: recognized.path, folder, format, config, generationConfig },
     family: familyOf(config, join(folder, "config.json")),
     preprocessorConfig: await read("preprocessor_config.json"),
     processorConfig: await read("processor_config.json"),
@@ -100,8 +103,8 @@ export async function resolveVisionModel(model: unknown, options: ResolveVisionO
 }
 
 function familyOf(config: Record<string, unknown>, file: string): string {
-  if (isJanus(config)) return "janus";
   const type = config["model_type"];
+  if (JANUS.modelTypes.some((name) => name === type)) return JANUS.name;
   if (typeof type === "string" && type !== "") return type;
   throw new ModelError(`${file} does not tell the kind of model ("model_type"). Fetch the file again.`, { file });
 }

@@ -8,7 +8,7 @@ import { ggmlType } from "./gguf-types.js";
 export { GgufMetadata, type GgufValue } from "./gguf-metadata.js";
 
 /** Description of one tensor; its data is not read. */
-export interface GgufTensor {
+interface GgufTensor {
   name: string;
   /** ggml's number of the type. */
   type: number;

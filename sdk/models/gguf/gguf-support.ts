@@ -2,7 +2,7 @@ import { UnsupportedError } from "../../core/errors.js";
 import type { GgufFile } from "./gguf-file.js";
 
 /** What the runtime's GGUF front end (OpenVINO 2026.4) makes of a model, beyond converting it. */
-export interface GgufSupport {
+interface GgufSupport {
   /** Tokens up to which answers are those of the reference implementation; 0 = as many as the model has. */
   contextLimit: number;
   /** Why the model needs its keys and values in its state; empty where paged attention computes the same. */

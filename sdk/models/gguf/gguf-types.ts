@@ -1,5 +1,5 @@
 /** A tensor type of ggml: its number in the file, its name, and how values are packed. */
-export interface GgmlType {
+interface GgmlType {
   name: string;
   /** Values in one block. */
   blockSize: number;

@@ -1,7 +1,7 @@
 import type { ElementType } from "../read/element-type.js";
 
 /** Values of a constant, made when the file is written. */
-export interface ConstantData {
+interface ConstantData {
   readonly byteLength: number;
   /** Uses what the constant before it leaves behind (scales, for instance): neither is made without the other. */
   readonly follows?: boolean;
@@ -39,7 +39,7 @@ export interface Value {
 }
 
 /** What a node needs besides its inputs. */
-export interface NodeDescription {
+interface NodeDescription {
   version?: string;
   inputs?: readonly Value[];
   attributes?: Record<string, string | number | boolean>;

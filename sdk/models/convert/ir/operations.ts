@@ -154,7 +154,7 @@ export function gather(values: Value, indices: Value, axis: number): Value {
   });
 }
 
-export function shapeOf(value: Value): Value {
+function shapeOf(value: Value): Value {
   return value.graph.add("ShapeOf", {
     version: "opset3",
     inputs: [value],

@@ -17,7 +17,7 @@ export interface ConversionRequest {
 }
 
 /** The SDK's errors, in a form that passes between threads. */
-export interface PackedError {
+interface PackedError {
   code: "model" | "unsupported" | "other";
   message: string;
   stack: string | undefined;
@@ -44,7 +44,7 @@ export async function convertHere(
   return convertFolder(target, key, () => architecture.prepare(checkpoint, plan), { ...control, keepOther });
 }
 
-export function packError(error: unknown): PackedError {
+function packError(error: unknown): PackedError {
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   if (ModelError.isInstance(error)) return { code: "model", message, stack, about: error.file };
   if (UnsupportedError.isInstance(error)) return { code: "unsupported", message, stack, about: error.subject };

@@ -14,7 +14,7 @@ import type { Checkpoint, ConversionFacts, PreparedConversion } from "../models/
 import { DEFAULT_GROUP_SIZE, type WeightFormat, type WeightPlan } from "../ir/weights.js";
 
 /** Goes up whenever the same checkpoint makes other files: conversions in the cache are made anew then. */
-export const CONVERTER_VERSION = 3;
+const CONVERTER_VERSION = 3;
 
 /** Written last into a folder: lists what belongs to it. */
 export const MANIFEST = "pergola-conversion.json";

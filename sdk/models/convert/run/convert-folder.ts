@@ -1,7 +1,7 @@
 import { rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ModelError, PergolaError } from "../../../core/errors.js";
-import { makeFolder } from "../../cache.js";
+import { makeFolder } from "../../files/make-folder.js";
 import { bytesToWrite, isComplete, isWorthKeeping, writeConversion } from "./conversion.js";
 import type { PreparedConversion } from "../models/common/architecture.js";
 import { PartialFolder } from "./partial-folder.js";

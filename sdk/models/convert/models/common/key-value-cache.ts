@@ -2,7 +2,7 @@ import type { Graph, Value } from "../../ir/graph.js";
 import { assign, broadcast, concat, dimension, floats, gather, integers, readValue } from "../../ir/operations.js";
 
 /** What a {@link KeyValueCache} is made for. */
-export interface CacheSizes {
+interface CacheSizes {
   heads: number;
   headSize: number;
   /** Name of a variable. Defaults to those of optimum-intel's decoders: the input and the output that it replaced, joined. */

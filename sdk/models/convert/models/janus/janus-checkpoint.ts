@@ -1,6 +1,4 @@
-import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { UnsupportedError } from "../../../../core/errors.js";
 import { readJsonObject } from "../../../files/json-file.js";
 import type { Architecture, Checkpoint, PreparedConversion } from "../common/architecture.js";
 import { generationEmbeddings, generationHead } from "./janus-generation.js";
@@ -21,10 +19,7 @@ export const JANUS: Architecture = {
   name: "janus",
   modelTypes: ["janus", "multi_modality"],
   formats: ["f16", "int8", "int4"],
-  async files({ folder }) {
-    await refusePickled(folder);
-    return [...(await findSafetensors(folder)).paths, ...(await existing(folder, KEPT))];
-  },
+  files: async ({ folder }) => [...(await findSafetensors(folder)).paths, ...(await existing(folder, KEPT))],
   prepare: prepareJanus,
 };
 
@@ -40,7 +35,6 @@ const KEPT = [
  * for the language model: where it says 4 bits, all other matrices have 8. Convolutions are f16 in every plan.
  */
 async function prepareJanus({ folder }: Checkpoint, plan: WeightPlan): Promise<PreparedConversion> {
-  await refusePickled(folder);
   await requireFiles(folder, ["config.json", "tokenizer.json"], "Fetch them from the same repository");
   const configFile = join(folder, "config.json");
   const shape = readJanusShape((await readJsonObject(configFile)) ?? {}, configFile);
@@ -79,22 +73,4 @@ export function janusGraphs(source: TensorSource, shape: JanusShape, plan: Weigh
       }),
     ],
   ]);
-}
-
-/** The repositories of deepseek-ai hold pickled weights only, and those for browsers ONNX graphs. */
-async function refusePickled(folder: string): Promise<void> {
-  const names = await readdir(folder);
-  if (names.some((name) => /\.safetensors(\.index\.json)?$/.test(name))) return;
-  const pickled = names.find((name) => /^pytorch_model.*\.bin|\.(pt|pth|ckpt)$/.test(name));
-  const onnx = names.find((name) => name === "onnx" || name.endsWith(".onnx"));
-  if (pickled === undefined && onnx === undefined) return;
-  const problem =
-    pickled === undefined
-      ? `${join(folder, onnx!)} holds ONNX graphs, which are not read`
-      : `${join(folder, pickled)} holds PyTorch weights, which are not read: they may run any program when loaded`;
-  throw new UnsupportedError(
-    `${problem}. Take deepseek-community's repository of the same model (for example deepseek-community/Janus-Pro-1B), ` +
-      "which has safetensors.",
-    { subject: pickled === undefined ? "ONNX weights" : "PyTorch weights" },
-  );
 }

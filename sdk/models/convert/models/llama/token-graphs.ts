@@ -4,7 +4,7 @@ import type { TensorSource } from "../../read/tensor-source.js";
 import { WeightConstants, type WeightPlan } from "../../ir/weights.js";
 
 /** A matrix with one row a token. */
-export interface TokenMatrix {
+interface TokenMatrix {
   /** Name of the tensor. */
   tensor: string;
   vocabularySize: number;

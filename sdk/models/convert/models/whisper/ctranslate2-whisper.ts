@@ -13,7 +13,7 @@ interface View extends TensorInfo {
 }
 
 /** Sizes that only the weights of a CTranslate2 model tell. */
-export interface CTranslate2WhisperFacts {
+interface CTranslate2WhisperFacts {
   encoderLayers: number;
   decoderLayers: number;
   encoderHeads: number;

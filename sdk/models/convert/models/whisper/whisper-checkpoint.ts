@@ -51,7 +51,7 @@ async function files({ format, folder }: Checkpoint): Promise<string[]> {
  * @throws ModelError naming what is missing, damaged, or does not fit together
  * @throws UnsupportedError for weights and variants that cannot be converted
  */
-export async function prepareWhisper({ folder, format }: Checkpoint, plan: WeightPlan): Promise<PreparedConversion> {
+async function prepareWhisper({ folder, format }: Checkpoint, plan: WeightPlan): Promise<PreparedConversion> {
   const remedy =
     format === "ctranslate2"
       ? "Put them beside model.bin: config.json comes with the CTranslate2 model, tokenizer.json also with the original one (openai/whisper-… on the hub)"

@@ -15,13 +15,13 @@ import type { WeightConstants } from "../../ir/weights.js";
 const NORM_EPSILON = 1e-5;
 
 /** Sizes that the parts of a layer share. */
-export interface LayerSizes {
+interface LayerSizes {
   width: number;
   heads: number;
 }
 
 /** `x · Wᵀ + b`. */
-export function linear(
+function linear(
   weights: WeightConstants,
   value: Value,
   name: string,
@@ -38,7 +38,7 @@ export function layerNorm(weights: WeightConstants, value: Value, name: string, 
 }
 
 /** `[batch, length, width]` → `[batch, heads, length, width / heads]`. */
-export function splitHeads(value: Value, { width, heads }: LayerSizes): Value {
+function splitHeads(value: Value, { width, heads }: LayerSizes): Value {
   return transpose(reshape(value, [0, 0, heads, width / heads]), [0, 2, 1, 3]);
 }
 

@@ -15,7 +15,7 @@ export interface WhisperShape {
   tied: boolean;
 }
 
-export interface StackShape {
+interface StackShape {
   layers: number;
   heads: number;
   /** Width of the inner layer of the feed-forward part. */

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { getNative } from "../../../../core/native.js";
-import type { NativeAlignment, NativeDecoding, NativeTranscriber } from "../../../../core/native-types.js";
-import { resolveWhisperModel, type WhisperModelSource } from "../../../whisper-model.js";
+import { getNative } from "../core/native.js";
+import type { NativeAlignment, NativeDecoding, NativeTranscriber } from "../core/native-types.js";
+import { resolveWhisperModel, type WhisperModelSource } from "./whisper-model.js";
 
 const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../../../../../test/fixtures/whisper/${name}`, import.meta.url));
+  fileURLToPath(new URL(`../../test/fixtures/whisper/${name}`, import.meta.url));
 const golden = JSON.parse(readFileSync(fixture("golden/random.json"), "utf8")) as {
   cases: Record<string, Record<"hf_generate_no_timestamps" | "hf_generate_timestamps", { ids: number[] }>>;
 };

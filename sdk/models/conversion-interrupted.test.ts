@@ -17,10 +17,10 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ModelError } from "../../../core/errors.js";
-import { cachedConversion } from "../conversion-cache.js";
-import { isComplete, conversionKey } from "./conversion.js";
-import { convertModel } from "../../convert-model.js";
+import { ModelError } from "../core/errors.js";
+import { cachedConversion } from "./convert/conversion-cache.js";
+import { isComplete, conversionKey } from "./convert/run/conversion.js";
+import { convertModel } from "./convert-model.js";
 
 /** Bytes that the file system says are free; undefined = the truth. */
 const disk = vi.hoisted(() => ({ free: undefined as number | undefined }));
@@ -34,7 +34,7 @@ vi.mock("node:fs/promises", async (original) => {
 });
 
 // Two graphs: the encoder's weights are a bit more than a third.
-const HF = fileURLToPath(new URL("../../../../test/fixtures/whisper/tiny-hf", import.meta.url));
+const HF = fileURLToPath(new URL("../../test/fixtures/whisper/tiny-hf", import.meta.url));
 const REASON = new Error("interrupted");
 
 let root: string;

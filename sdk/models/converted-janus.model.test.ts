@@ -2,11 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { inferGraph } from "../../../../core/infer-graph.js";
-import { getNative } from "../../../../core/native.js";
-import type { NativeGraph, NativeTensor } from "../../../../core/native-types.js";
-import { goldenBytes, goldenFloats, janusFixture, janusGoldens } from "../../../../testing/janus-fixture.js";
-import { resolveVisionModel, type VisionModelSource } from "../../../vision-model.js";
+import { inferGraph } from "../core/infer-graph.js";
+import { getNative } from "../core/native.js";
+import type { NativeGraph, NativeTensor } from "../core/native-types.js";
+import { goldenBytes, goldenFloats, janusFixture, janusGoldens } from "../testing/janus-fixture.js";
+import { resolveVisionModel, type VisionModelSource } from "./vision-model.js";
 
 interface Prompt {
   input_ids: number[];

@@ -5,13 +5,12 @@ import { ModelError } from "../../core/errors.js";
 const SHARD = /^(?<stem>.+)-\d{5}-of-(?<count>\d{5})\.gguf$/i;
 
 /**
- * The one GGUF model in a folder (its first file, if it is split); `undefined` if there is none. Vision projectors
- * (`mmproj`) do not count.
+ * The one GGUF model in a folder that holds some: its first file, if it is split. Vision projectors (`mmproj`) do not count.
  *
  * @param names - what the folder holds
  * @throws ModelError if there are several models
  */
-export function ggufInFolder(folder: string, names: readonly string[]): string | undefined {
+export function ggufInFolder(folder: string, names: readonly string[]): string {
   const files = names.filter((name) => /\.gguf$/i.test(name) && !/mmproj/i.test(name)).sort();
   const models = new Map<string, string>();
   for (const file of files) {
@@ -25,5 +24,5 @@ export function ggufInFolder(folder: string, names: readonly string[]): string |
       { file: folder },
     );
   }
-  return files[0] === undefined ? undefined : join(folder, files[0]);
+  return join(folder, files[0]!);
 }
