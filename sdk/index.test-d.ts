@@ -1,6 +1,6 @@
 import { describe, expectTypeOf, it } from "vitest";
-import type { ChatSession, LLMChunk, LLMOptions, LLMResult, Message, Prompt } from "./index.js";
-import { LLMPipeline, OptionError, PergolaError, type PipelineStream } from "./index.js";
+import type { LLMChunk, LLMOptions, LLMResult, Message, Prompt } from "./index.js";
+import { ChatSession, LLMPipeline, OptionError, PergolaError, PipelineStream } from "./index.js";
 
 declare const llm: LLMPipeline;
 declare const chat: ChatSession;
@@ -14,6 +14,7 @@ describe("generate", () => {
     expectTypeOf(llm.generate(["a", "b"])).resolves.toEqualTypeOf<LLMResult[]>();
     expectTypeOf(llm.generate(["a", messages])).resolves.toEqualTypeOf<LLMResult[]>();
     expectTypeOf(llm.generate([messages, messages])).resolves.toEqualTypeOf<LLMResult[]>();
+    expectTypeOf(llm.generate([])).resolves.toEqualTypeOf<LLMResult[]>();
     const either = "a" as Prompt | Prompt[];
     expectTypeOf(llm.generate(either)).resolves.toEqualTypeOf<LLMResult | LLMResult[]>();
   });
@@ -49,6 +50,15 @@ describe("stream and chat", () => {
     llm.stream(["a", "b"]);
     // @ts-expect-error a chat always uses the template
     chat.send("Hi", { applyChatTemplate: false });
+  });
+
+  it("are not constructed", () => {
+    // @ts-expect-error startChat() makes chats
+    new ChatSession();
+    // @ts-expect-error stream() makes streams
+    new PipelineStream();
+    // @ts-expect-error with work of one's own neither
+    new PipelineStream(() => Promise.resolve("a"), {});
   });
 
   it("tell finish reasons and usage", () => {
