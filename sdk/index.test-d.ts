@@ -1,7 +1,6 @@
 import { describe, expectTypeOf, it } from "vitest";
 import type {
   ChatOptions,
-  ChatSession,
   ConversionProgress,
   ConvertOptions,
   FinishReason,
@@ -13,7 +12,7 @@ import type {
   Prompt,
   ToolDefinition,
 } from "./index.js";
-import { convertModel, LLMPipeline, OptionError, PergolaError, type PipelineStream } from "./index.js";
+import { ChatSession, convertModel, LLMPipeline, OptionError, PergolaError, PipelineStream } from "./index.js";
 
 declare const llm: LLMPipeline;
 declare const chat: ChatSession;
@@ -27,6 +26,7 @@ describe("generate", () => {
     expectTypeOf(llm.generate(["a", "b"])).resolves.toEqualTypeOf<LLMResult[]>();
     expectTypeOf(llm.generate(["a", messages])).resolves.toEqualTypeOf<LLMResult[]>();
     expectTypeOf(llm.generate([messages, messages])).resolves.toEqualTypeOf<LLMResult[]>();
+    expectTypeOf(llm.generate([])).resolves.toEqualTypeOf<LLMResult[]>();
     const either = "a" as Prompt | Prompt[];
     expectTypeOf(llm.generate(either)).resolves.toEqualTypeOf<LLMResult | LLMResult[]>();
   });
@@ -62,6 +62,15 @@ describe("stream and chat", () => {
     llm.stream(["a", "b"]);
     // @ts-expect-error a chat always uses the template
     chat.send("Hi", { applyChatTemplate: false });
+  });
+
+  it("are not constructed", () => {
+    // @ts-expect-error startChat() makes chats
+    new ChatSession();
+    // @ts-expect-error stream() makes streams
+    new PipelineStream();
+    // @ts-expect-error with work of one's own neither
+    new PipelineStream(() => Promise.resolve("a"), {});
   });
 
   it("tell finish reasons and usage", () => {

@@ -37,7 +37,7 @@ class ScriptedCaptioner implements Captioner {
     this.calls.push({ prompt, options });
     const { image } = (prompt[0]!.content as unknown as { image: unknown }[])[0]!;
     const outcome = this.script[typeof image === "string" ? image : "-"]!;
-    return new PipelineStream<VLMChunk, VLMResult>(async (control) => {
+    return PipelineStream.start<VLMChunk, VLMResult>(async (control) => {
       if (outcome instanceof Error) throw outcome;
       let text = "";
       for (const [index, word] of outcome.split(/(?= )/).entries()) {

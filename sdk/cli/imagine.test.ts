@@ -31,7 +31,7 @@ class ScriptedPainter implements Painter {
     this.calls.push({ prompt, options });
     const { n = 1, seed = 0, previewEvery } = options;
     const stages = { tokenize: 0, preprocess: 0, encode: 0, prefill: 1, decode: 2, detokenize: 0, pictures: 3 };
-    return new PipelineStream<ImageStep, ImageResult>(async (control) => {
+    return PipelineStream.start<ImageStep, ImageResult>(async (control) => {
       control.onEnding(() => (this.stopped = true));
       let token = 0;
       while (token < TOKENS && !control.ending) {

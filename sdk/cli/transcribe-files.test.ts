@@ -45,7 +45,7 @@ class ScriptedTranscriber implements Transcriber {
   stream(audio: string | NodeJS.ReadableStream, options: WhisperOptions): SegmentStream {
     this.calls.push({ audio, options });
     const outcome = this.script[typeof audio === "string" ? audio : "-"]!;
-    return new PipelineStream<TranscriptSegment, Transcript>(async (control) => {
+    return PipelineStream.start<TranscriptSegment, Transcript>(async (control) => {
       if (outcome instanceof Error) throw outcome;
       const came: TranscriptSegment[] = [];
       for (const [index, segment] of outcome.segments.entries()) {

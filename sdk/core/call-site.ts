@@ -21,3 +21,12 @@ export function blameCaller(error: unknown, site: CallSite): unknown {
   }
   return mapped;
 }
+
+/** Does work of a public call; what it throws points at the caller. */
+export async function blaming<Result>(site: CallSite, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw blameCaller(error, site);
+  }
+}

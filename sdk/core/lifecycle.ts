@@ -1,4 +1,6 @@
+import { blameCaller, blaming, type CallSite } from "./call-site.js";
 import { DisposedError } from "./errors.js";
+import { PipelineStream, type StreamControl, type StreamOptions } from "./stream.js";
 
 /** Work that can be told to end: every running stream, chat turn or request of a pipeline. */
 export interface RunningWork {
@@ -9,7 +11,7 @@ export interface RunningWork {
 }
 
 /**
- * Guards the life of an object that owns native memory: tracks running work, stops it before the memory is given back,
+ * Guards the life of an object that owns native memory: starts work and tracks it, stops it before the memory is given back,
  * and refuses calls afterwards.
  */
 export class Lifecycle {
@@ -41,6 +43,22 @@ export class Lifecycle {
     if (this.#disposing) {
       throw new DisposedError(`Cannot ${action}: this ${this.#name} was disposed. Load it again to go on.`);
     }
+  }
+
+  /**
+   * Starts a call as a stream, which is ended when the owner is disposed; its errors point at the caller. Calls of all pipelines
+   * start here.
+   *
+   * @param work - settles only when native work has ended
+   */
+  start<Chunk, Result>(
+    work: (control: StreamControl<Chunk>) => Promise<Result>,
+    callSite: CallSite,
+    options: StreamOptions<Result>,
+  ): PipelineStream<Chunk, Result> {
+    const stream = PipelineStream.start<Chunk, Result>((control) => blaming(callSite, () => work(control)), options);
+    this.track({ end: (reason) => stream.abort(blameCaller(reason, callSite)), ended: stream.ended });
+    return stream;
   }
 
   /** Registers work until it has ended. */

@@ -6,16 +6,23 @@ import type { NativeAddon } from "./native-types.js";
 import type { LoadProgressReporter } from "./progress.js";
 
 /**
- * The addon, once the device is known to exist. Called before any file is touched: a wrong device must not cost a download or a
+ * The addon, once the devices are known to exist. Called before any file is touched: a wrong device must not cost a download or a
  * long read.
  *
  * @throws NativeError, DeviceError, or the signal's reason
  */
-export async function nativeForDevice(device: string, signal: AbortSignal | undefined): Promise<NativeAddon> {
+export async function nativeForDevices(
+  devices: readonly (string | undefined)[],
+  signal: AbortSignal | undefined,
+): Promise<NativeAddon> {
   throwIfAborted(signal);
   const native = getNative();
   // Listing starts the GPU and NPU plugins, which costs time and memory; the CPU is always there.
-  if (device !== "CPU") checkDevice(device, await native.listDevices());
+  const uncertain = devices.filter((device) => device !== undefined && device !== "CPU");
+  if (uncertain.length > 0) {
+    const known = await native.listDevices();
+    for (const device of uncertain) checkDevice(device!, known);
+  }
   throwIfAborted(signal);
   return native;
 }
@@ -54,39 +61,4 @@ export async function openNative<Opened extends { close(): Promise<void> }>(
     events.offLoad(load);
     signal.removeEventListener("abort", onAbort);
   }
-}
-
-/**
- * Runs two parts of a load side by side, one of them native. If one fails the other is ended, and what it made is given back
- * before the error is told.
- *
- * @param open - begins the native part; ends when its signal does
- * @param read - the part done here meanwhile
- */
-export async function loadSideBySide<Opened, Read>(
-  signal: AbortSignal | undefined,
-  open: { start: (ends: AbortSignal) => Promise<Opened>; undo: (opened: Opened) => Promise<void> },
-  read: { start: () => Promise<Read>; undo: (read: Read) => Promise<void> },
-): Promise<SideBySide<Opened, Read>> {
-  const failure = new AbortController();
-  const opening = open.start(signal ? AbortSignal.any([signal, failure.signal]) : failure.signal);
-  const reading = read.start();
-  const undo = async (error: unknown): Promise<void> => {
-    failure.abort(error);
-    await Promise.allSettled([opening.then(open.undo), reading.then(read.undo)]);
-  };
-  try {
-    const [opened, readParts] = await Promise.all([opening, reading]);
-    return { opened, read: readParts, undo };
-  } catch (error) {
-    await undo(error);
-    throw error;
-  }
-}
-
-/** Both parts, and a way to give them back if a later step fails. */
-export interface SideBySide<Opened, Read> {
-  opened: Opened;
-  read: Read;
-  undo(error: unknown): Promise<void>;
 }

@@ -67,7 +67,7 @@ afterEach(async () => {
 describe("reading", () => {
   it("starts the work at creation and gives the result without anybody reading", async () => {
     const hand = handWork();
-    const stream = new PipelineStream(hand.work);
+    const stream = PipelineStream.start(hand.work);
     expect(hand.state.started).toBe(1);
     hand.push("a");
     hand.finish("ab");
@@ -76,7 +76,7 @@ describe("reading", () => {
 
   it("delivers what came before the reader did, in order", async () => {
     const hand = handWork();
-    const stream = new PipelineStream(hand.work);
+    const stream = PipelineStream.start(hand.work);
     hand.push("a");
     hand.push("b");
     hand.finish();
@@ -86,7 +86,7 @@ describe("reading", () => {
 
   it("keeps order for a slow reader", async () => {
     const chunks = Array.from({ length: 200 }, (_, index) => String(index));
-    const stream = new PipelineStream(obedient(chunks).work);
+    const stream = PipelineStream.start(obedient(chunks).work);
     const read: string[] = [];
     for await (const chunk of stream) {
       read.push(chunk);
@@ -97,7 +97,7 @@ describe("reading", () => {
 
   it("serves parallel next() calls in order, and settles next() after the end", async () => {
     const hand = handWork();
-    const iterator = new PipelineStream(hand.work)[Symbol.asyncIterator]();
+    const iterator = PipelineStream.start(hand.work)[Symbol.asyncIterator]();
     const both = [iterator.next(), iterator.next(), iterator.next()];
     hand.push("a");
     hand.push("b");
@@ -113,7 +113,7 @@ describe("reading", () => {
 
   it("refuses a second iteration with an error that says so", async () => {
     const hand = handWork();
-    const stream = new PipelineStream(hand.work);
+    const stream = PipelineStream.start(hand.work);
     stream[Symbol.asyncIterator]();
     expect(() => stream[Symbol.asyncIterator]()).toThrow(/iterated once/);
     hand.finish();
@@ -124,7 +124,7 @@ describe("reading", () => {
 describe("errors", () => {
   it("gives an error that came between two chunks to the next next() and to result", async () => {
     const hand = handWork();
-    const stream = new PipelineStream(hand.work);
+    const stream = PipelineStream.start(hand.work);
     const iterator = stream[Symbol.asyncIterator]();
     hand.push("a");
     expect(await iterator.next()).toEqual({ done: false, value: "a" });
@@ -139,7 +139,7 @@ describe("errors", () => {
 
   it("rejects the reader that waits and ends the others", async () => {
     const hand = handWork();
-    const iterator = new PipelineStream(hand.work)[Symbol.asyncIterator]();
+    const iterator = PipelineStream.start(hand.work)[Symbol.asyncIterator]();
     const first = iterator.next();
     const second = iterator.next();
     hand.fail(new Error("broken"));
@@ -149,13 +149,13 @@ describe("errors", () => {
 
   it("lets nobody look at a failed stream without an unhandled rejection", async () => {
     const hand = handWork();
-    const stream = new PipelineStream(hand.work);
+    const stream = PipelineStream.start(hand.work);
     hand.fail(new Error("broken"));
     await stream.ended;
   });
 
   it("turns an exception thrown by the work at once into a rejection", async () => {
-    const stream = new PipelineStream(() => {
+    const stream = PipelineStream.start(() => {
       throw new Error("at once");
     });
     await expect(stream.result).rejects.toThrow("at once");
@@ -165,7 +165,7 @@ describe("errors", () => {
 describe("ending early", () => {
   it("takes break for stop() and waits for native work", async () => {
     const { work, state } = obedient(["a", "b", "c", "d"]);
-    const stream = new PipelineStream(work);
+    const stream = PipelineStream.start(work);
     for await (const chunk of stream) if (chunk === "b") break;
     expect(state.ended).toBe(true);
     expect(await stream.result).toBe("stop");
@@ -173,7 +173,7 @@ describe("ending early", () => {
 
   it("takes a throw inside the loop for stop() and passes it on", async () => {
     const { work, state } = obedient(["a", "b", "c"]);
-    const stream = new PipelineStream(work);
+    const stream = PipelineStream.start(work);
     await expect(async () => {
       for await (const chunk of stream) throw new Error(`reader ${chunk}`);
     }).rejects.toThrow("reader a");
@@ -182,7 +182,7 @@ describe("ending early", () => {
 
   it("allows return() before the first next()", async () => {
     const { work, state } = obedient(["a", "b"]);
-    const iterator = new PipelineStream(work)[Symbol.asyncIterator]();
+    const iterator = PipelineStream.start(work)[Symbol.asyncIterator]();
     expect(await iterator.return!()).toEqual({ done: true, value: undefined });
     expect(state.ended).toBe(true);
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
@@ -190,7 +190,7 @@ describe("ending early", () => {
 
   it("stop() keeps unread chunks, cancel() drops them; both wait for the end", async () => {
     const kept = handWork();
-    const stopped = new PipelineStream(kept.work);
+    const stopped = PipelineStream.start(kept.work);
     kept.push("a");
     const stopping = stopped.stop();
     expect(kept.endings).toEqual(["stop"]);
@@ -200,7 +200,7 @@ describe("ending early", () => {
     expect(await readAll(stopped)).toEqual(["a"]);
 
     const dropped = handWork();
-    const cancelled = new PipelineStream(dropped.work);
+    const cancelled = PipelineStream.start(dropped.work);
     dropped.push("a");
     const cancelling = cancelled.cancel();
     dropped.push("late");
@@ -212,7 +212,7 @@ describe("ending early", () => {
 
   it("lets a stronger end follow a weaker one, and ignores weaker ones", async () => {
     const hand = handWork();
-    const stream = new PipelineStream(hand.work);
+    const stream = PipelineStream.start(hand.work);
     const ends = [stream.stop(), stream.stop(), stream.cancel(), stream.stop()];
     expect(hand.endings).toEqual(["stop", "cancel"]);
     hand.finish();
@@ -221,7 +221,7 @@ describe("ending early", () => {
 
   it("does nothing after the end", async () => {
     const hand = handWork();
-    const stream = new PipelineStream(hand.work);
+    const stream = PipelineStream.start(hand.work);
     hand.finish("whole");
     await stream.result;
     await stream.cancel();
@@ -233,7 +233,7 @@ describe("ending early", () => {
   it("stops at the end of an await using block", async () => {
     const { work, state } = obedient(["a", "b", "c"]);
     {
-      await using stream = new PipelineStream(work);
+      await using stream = PipelineStream.start(work);
       expect(stream).toBeDefined();
     }
     expect(state.ended).toBe(true);
@@ -244,7 +244,7 @@ describe("signal", () => {
   it("never starts when it is already aborted", async () => {
     const hand = handWork();
     const reason = new Error("too late");
-    const stream = new PipelineStream(hand.work, { signal: AbortSignal.abort(reason) });
+    const stream = PipelineStream.start(hand.work, { signal: AbortSignal.abort(reason) });
     await expect(stream.result).rejects.toBe(reason);
     await expect(readAll(stream)).rejects.toBe(reason);
     expect(hand.state.started).toBe(0);
@@ -253,7 +253,7 @@ describe("signal", () => {
   it("rejects iterator and result with the reason once native work has ended", async () => {
     const hand = handWork();
     const controller = new AbortController();
-    const stream = new PipelineStream(hand.work, { signal: controller.signal });
+    const stream = PipelineStream.start(hand.work, { signal: controller.signal });
     const reading = readAll(stream);
     hand.push("a");
     const reason = new Error("enough");
@@ -267,7 +267,7 @@ describe("signal", () => {
   it("drops chunks that nobody had read", async () => {
     const hand = handWork();
     const controller = new AbortController();
-    const stream = new PipelineStream(hand.work, { signal: controller.signal });
+    const stream = PipelineStream.start(hand.work, { signal: controller.signal });
     hand.push("a");
     controller.abort();
     hand.finish();
@@ -279,7 +279,7 @@ describe("signal", () => {
     const add = vi.spyOn(controller.signal, "addEventListener");
     const remove = vi.spyOn(controller.signal, "removeEventListener");
     for (let run = 0; run < 50; run++) {
-      const stream = new PipelineStream(obedient(["a"]).work, { signal: controller.signal });
+      const stream = PipelineStream.start(obedient(["a"]).work, { signal: controller.signal });
       expect(await stream.result).toBe("complete");
     }
     expect(add).toHaveBeenCalledTimes(50);

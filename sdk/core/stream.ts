@@ -64,11 +64,7 @@ export class PipelineStream<Chunk, Result> implements AsyncIterable<Chunk>, Asyn
   #failure: { error: unknown } | undefined;
   #iterated = false;
 
-  /**
-   * @internal
-   * @param work - does the work; settles only when native work has ended. Not called if the signal is already aborted.
-   */
-  constructor(work: (control: StreamControl<Chunk>) => Promise<Result>, options: StreamOptions<Result> = {}) {
+  private constructor(work: (control: StreamControl<Chunk>) => Promise<Result>, options: StreamOptions<Result>) {
     this.result = this.#run(work, options);
     this.#ended = this.result.then(
       () => this.#close(),
@@ -77,6 +73,17 @@ export class PipelineStream<Chunk, Result> implements AsyncIterable<Chunk>, Asyn
         this.#close();
       },
     );
+  }
+
+  /**
+   * @internal
+   * @param work - does the work; settles only when native work has ended. Not called if the signal is already aborted.
+   */
+  static start<Chunk, Result>(
+    work: (control: StreamControl<Chunk>) => Promise<Result>,
+    options: StreamOptions<Result> = {},
+  ): PipelineStream<Chunk, Result> {
+    return new PipelineStream<Chunk, Result>(work, options);
   }
 
   /** Ends now and keeps what came. Resolves when native work has ended. */

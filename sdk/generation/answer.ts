@@ -1,10 +1,16 @@
 import type { CallSite } from "../core/call-site.js";
 import type { FinishReason } from "../core/finish-reason.js";
-import { randomSeed, type MergedGeneration } from "../core/generation-options.js";
+import {
+  mergeGeneration,
+  randomSeed,
+  type GenerationLayer,
+  type MergedGeneration,
+} from "../core/generation-options.js";
 import { Job, type JobOutcome, type TokenLogprobs } from "../core/job.js";
+import type { Lifecycle } from "../core/lifecycle.js";
 import { MetricsClock } from "../core/metrics.js";
 import type { NativeRequest } from "../core/native-types.js";
-import type { EndKind, StreamControl } from "../core/stream.js";
+import type { EndKind, PipelineStream, StreamControl, StreamOptions } from "../core/stream.js";
 import { AnswerText } from "./answer-text.js";
 import type { CheckedPrompt } from "./prompt.js";
 import { planRequest } from "./request.js";
@@ -20,11 +26,32 @@ export interface Question<Part> {
   resultOnly?: boolean;
 }
 
+/** A question before its options are merged. */
+export interface Call<Part> extends Omit<Question<Part>, "generation"> {
+  /** Strongest first, without the model's own. */
+  layers: readonly GenerationLayer[];
+}
+
+/**
+ * Starts to answer: calls of pipelines and turns of chats begin here.
+ *
+ * @throws OptionError where options contradict each other
+ */
+export function startAnswer<Part>(
+  model: TextModel<Part>,
+  lifecycle: Lifecycle,
+  { layers, ...call }: Call<Part>,
+  options: StreamOptions<TextResult>,
+): PipelineStream<TextChunk, TextResult> {
+  const question = { ...call, generation: mergeGeneration([...layers, model.configLayer]) };
+  return lifecycle.start<TextChunk, TextResult>((control) => answer(model, question, control), call.callSite, options);
+}
+
 /**
  * Answers one question: encodes the prompt, runs the native request, turns its tokens into text. Settles only when native work
  * has ended. What was asked of `control` (stop, cancel, abort) is followed between tokens and while pictures are prepared.
  */
-export async function answer<Part>(
+async function answer<Part>(
   model: TextModel<Part>,
   question: Question<Part>,
   control: StreamControl<TextChunk>,

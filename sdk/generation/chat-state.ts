@@ -4,8 +4,7 @@ import { mergeGeneration, generationLayer } from "../core/generation-options.js"
 import { parseOptions } from "../core/validate.js";
 import type { Message, TextPart } from "../text/messages.js";
 import { chatDefaultsSchema, type ChatOptions } from "./call-options.js";
-import { jsonCopy } from "./json-copy.js";
-import type { MessageRules } from "./message-rules.js";
+import { jsonCopy, type MessageRules } from "./message-rules.js";
 
 /** Options that hold for every turn of a chat. */
 export type ChatDefaults = Omit<ChatOptions, "system" | "history">;

@@ -2,18 +2,19 @@ import { captureCallSite } from "../core/call-site.js";
 import { BusyError, OptionError } from "../core/errors.js";
 import type { Explanation } from "../core/explain.js";
 import { generationLayer } from "../core/generation-options.js";
+import type { Lifecycle } from "../core/lifecycle.js";
 import type { PipelineStream } from "../core/stream.js";
 import { wholeNumber } from "../core/option-schemas.js";
 import { parseOptions } from "../core/validate.js";
 import type { Message, MessageContent, TextPart } from "../text/messages.js";
+import { startAnswer } from "./answer.js";
 import { parseTurnOptions, type PromptOptions, type TurnOptions } from "./call-options.js";
 import { chatToJSON, type ChatJSON, type ChatState } from "./chat-state.js";
 import { explainCall } from "./explain-call.js";
-import { jsonCopy } from "./json-copy.js";
-import type { MessageRules } from "./message-rules.js";
+import { jsonCopy, type MessageRules } from "./message-rules.js";
 import { checkPrompt } from "./prompt.js";
+import type { TextModel } from "./text-model.js";
 import type { TextChunk, TextResult } from "./text-result.js";
-import type { TextSession } from "./text-session.js";
 
 /**
  * A conversation: it remembers what was said and sends all of it with each turn (what is already computed is reused).
@@ -29,14 +30,20 @@ import type { TextSession } from "./text-session.js";
  * ```
  */
 export class ChatSession<Part = TextPart> {
-  readonly #session: TextSession<Part>;
+  readonly #model: TextModel<Part>;
+  readonly #lifecycle: Lifecycle;
   readonly #state: ChatState<Part>;
   #running = false;
 
-  /** @internal */
-  constructor(session: TextSession<Part>, state: ChatState<Part>) {
-    this.#session = session;
+  private constructor(model: TextModel<Part>, lifecycle: Lifecycle, state: ChatState<Part>) {
+    this.#model = model;
+    this.#lifecycle = lifecycle;
     this.#state = state;
+  }
+
+  /** @internal @param lifecycle - of the pipeline; turns start through it */
+  static open<Part>(model: TextModel<Part>, lifecycle: Lifecycle, state: ChatState<Part>): ChatSession<Part> {
+    return new ChatSession(model, lifecycle, state);
   }
 
   /** Everything said so far, the system message included; a copy. */
@@ -57,7 +64,7 @@ export class ChatSession<Part = TextPart> {
    */
   send(content: MessageContent<Part>, options?: TurnOptions): PipelineStream<TextChunk, TextResult> {
     const callSite = captureCallSite();
-    this.#session.lifecycle.assertUsable("send");
+    this.#lifecycle.assertUsable("send");
     this.#assertIdle("send");
     const turn = parseTurnOptions(options);
     const message = userMessage(this.#rules, content, "content");
@@ -66,7 +73,9 @@ export class ChatSession<Part = TextPart> {
     const layers = [generationLayer("call", turn), generationLayer("chat", defaults)];
     this.#running = true;
     try {
-      return this.#session.start(
+      return startAnswer(
+        this.#model,
+        this.#lifecycle,
         { prompt, layers, callSite },
         {
           signal: turn.signal,
@@ -128,9 +137,12 @@ export class ChatSession<Part = TextPart> {
 
   /** A chat with the same history and options, independent from now on. A running turn is not part of it. */
   fork(): ChatSession<Part> {
-    this.#session.lifecycle.assertUsable("fork");
+    this.#lifecycle.assertUsable("fork");
     const { defaults, history } = this.#state;
-    return new ChatSession(this.#session, { defaults: jsonCopy(defaults), history: this.#rules.copy(history) });
+    return new ChatSession(this.#model, this.#lifecycle, {
+      defaults: jsonCopy(defaults),
+      history: this.#rules.copy(history),
+    });
   }
 
   /** The chat as JSON, for `JSON.stringify` and `restoreChat` of the pipeline. A running turn is not part of it. */
@@ -146,8 +158,8 @@ export class ChatSession<Part = TextPart> {
   explain(options?: TurnOptions): Explanation;
   explain(options: TurnOptions | undefined, content: MessageContent<Part>): Promise<Explanation>;
   explain(options?: TurnOptions, content?: MessageContent<Part>): Explanation | Promise<Explanation> {
-    this.#session.lifecycle.assertUsable("explain");
-    const { model } = this.#session;
+    this.#lifecycle.assertUsable("explain");
+    const model = this.#model;
     const { defaults, history } = this.#state;
     const turn = parseTurnOptions(options);
     const layers = [generationLayer("call", turn), generationLayer("chat", defaults)];
@@ -162,7 +174,7 @@ export class ChatSession<Part = TextPart> {
   }
 
   get #rules(): MessageRules<Part> {
-    return this.#session.model.messages;
+    return this.#model.messages;
   }
 
   /** The turn's options about the prompt, then the chat's. */

@@ -1,6 +1,6 @@
 import { explainMerged, type ExplainedValue, type Explanation, type OptionSource } from "../core/explain.js";
 import { mergeGeneration, type GenerationLayer } from "../core/generation-options.js";
-import type { ResolvedLoadOptions } from "../core/load-options.js";
+import { explainGeneratorLoad, loadSource, type ExplainedLoad } from "../core/explain-load.js";
 import type { PromptOptions } from "./call-options.js";
 import type { EncodedPrompt, TextModel } from "./text-model.js";
 
@@ -39,40 +39,25 @@ export function explainCall<Part>(
   }
   return {
     options,
-    load: explainLoad(model),
+    load: explainTextLoad(model),
     notes,
     ...(prompt ? { prompt: { text: prompt.text, tokens: prompt.ids.length } } : {}),
   };
 }
 
 /** Facts fixed at load: what was asked for, and what the engine made of it. */
-function explainLoad<Part>(model: TextModel<Part>): Record<string, ExplainedValue> {
-  const { info } = model.generator;
-  const source = (name: keyof ResolvedLoadOptions): OptionSource =>
-    model.givenLoadOptions.has(name) ? "call" : "default";
-  const { properties, weights, warmUp, prefixCaching, maxBatchTokens, maxBatchSequences, kvCache } = model.loadOptions;
+function explainTextLoad<Part>(model: TextModel<Part>): ExplainedLoad {
+  const { facts, generator, loadOptions, template } = model;
   return {
-    device: { value: info.device, source: source("device") },
-    properties: { value: properties, source: source("properties") },
-    attention: { value: info.attention, source: info.fallbackReason === "" ? source("attention") : "model" },
-    weights: { value: weights, source: source("weights") },
-    kvPrecision: { value: info.kvPrecision, source: kvCache.precision === undefined ? "default" : "call" },
-    kvCapacityTokens: {
-      value: info.kvCapacityTokens,
-      source: kvCache.tokens === undefined && kvCache.bytes === undefined ? "default" : "call",
-    },
-    contextLength: { value: model.facts.contextLength, source: "model" },
-    maxRequestTokens: { value: info.maxRequestTokens, source: "model" },
-    architecture: { value: model.facts.architecture, source: "model" },
+    ...explainGeneratorLoad(model),
+    weights: { value: loadOptions.weights, source: loadSource(model, "weights") },
+    contextLength: { value: facts.contextLength, source: "model" },
+    maxRequestTokens: { value: generator.info.maxRequestTokens, source: "model" },
+    architecture: { value: facts.architecture, source: "model" },
     chatTemplate: {
-      value: model.template?.file ?? "none",
+      value: template?.file ?? "none",
       source: model.givenLoadOptions.has("chatTemplate") ? "call" : "model",
     },
-    cache: { value: model.cacheFolder === "" ? false : model.cacheFolder, source: source("cache") },
-    warmUp: { value: warmUp, source: source("warmUp") },
-    prefixCaching: { value: prefixCaching, source: source("prefixCaching") },
-    maxBatchTokens: { value: maxBatchTokens, source: source("maxBatchTokens") },
-    maxBatchSequences: { value: maxBatchSequences, source: source("maxBatchSequences") },
     ...model.loadFacts,
   };
 }

@@ -1,7 +1,6 @@
 import type { OptionError } from "../core/errors.js";
 import { parseMessages, type Message, type TemplateMessage, type TextPart } from "../text/messages.js";
 import type { PromptOptions } from "./call-options.js";
-import { jsonCopy } from "./json-copy.js";
 
 /** What messages of a pipeline are made of, and how a chat keeps them. */
 export interface MessageRules<Part = TextPart> {
@@ -26,3 +25,8 @@ export const TEXT_MESSAGES: MessageRules = {
   copy: (messages) => jsonCopy(messages) as Message[],
   toJSON: (messages) => jsonCopy(messages) as Message[],
 };
+
+/** Copies what JSON can hold; functions and `undefined` are left out. */
+export function jsonCopy<Value>(value: Value): Value {
+  return JSON.parse(JSON.stringify(value)) as Value;
+}

@@ -32,9 +32,9 @@ export type CheckedPrompt<Part = TextPart> =
 
 const EXPECTED = "a string, an array of messages, or an array of prompts";
 
-/** True for an array of prompts to be run together (not for one conversation). */
+/** True for an array of prompts to be run together (not for one conversation); an empty array is one of no prompts. */
 export function isBatch(prompt: unknown): prompt is readonly unknown[] {
-  return Array.isArray(prompt) && prompt.length > 0 && !isMessageLike(prompt[0]);
+  return Array.isArray(prompt) && !isMessageLike(prompt[0]);
 }
 
 /**

@@ -5,6 +5,7 @@ import type { ResolvedLoadOptions } from "../core/load-options.js";
 import type { MetricsClock } from "../core/metrics.js";
 import type { NativeEventRouter } from "../core/native-events.js";
 import type { NativeGenerator, NativePositions, NativePromptRows } from "../core/native-types.js";
+import type { LoadedModel } from "../core/pipeline.js";
 import type { ChatTemplate } from "../text/chat-template.js";
 import type { TextPart } from "../text/messages.js";
 import type { Tokenizer } from "../text/tokenizer.js";
@@ -12,7 +13,7 @@ import type { MessageRules } from "./message-rules.js";
 import type { CheckedPrompt } from "./prompt.js";
 
 /** What a loaded model that answers in text consists of, whatever its prompts are made of. */
-export interface TextModelParts {
+export interface TextModelParts extends LoadedModel {
   readonly facts: {
     /** `model_type` of the configuration, or the GGUF architecture. */
     readonly architecture: string;
@@ -25,17 +26,10 @@ export interface TextModelParts {
   readonly generator: NativeGenerator;
   readonly events: NativeEventRouter;
   readonly loadOptions: Omit<ResolvedLoadOptions, "weights"> & { readonly weights: string };
-  /** Names of load options that the caller gave. */
-  readonly givenLoadOptions: ReadonlySet<string>;
-  /** Folder of the compile cache; empty = none. */
-  readonly cacheFolder: string;
   /** Tokens that end an answer: what the configuration and the tokenizer name. */
   readonly stopTokenIds: readonly number[];
   /** What `generation_config.json` asks for. */
   readonly configLayer: GenerationLayer;
-  /** What `explain()` tells in every case. */
-  readonly notes: readonly string[];
-  readonly loadMs: number;
 }
 
 /** Where and for whom the work on a prompt is done. */
@@ -65,8 +59,6 @@ export interface EncodedPrompt {
  * in messages (`Part`) and in how a prompt becomes tokens.
  */
 export interface TextModel<Part = TextPart> extends TextModelParts {
-  /** Class of the pipeline, for messages. */
-  readonly pipeline: string;
   readonly messages: MessageRules<Part>;
   /** Facts about the load that only this kind of model has; for `explain()`. */
   readonly loadFacts?: Record<string, ExplainedValue>;
@@ -78,6 +70,4 @@ export interface TextModel<Part = TextPart> extends TextModelParts {
    * @throws OptionError if its chat template refuses the messages
    */
   encode(prompt: CheckedPrompt<Part>, work?: PromptWork): Promise<EncodedPrompt>;
-  /** Gives everything back. */
-  close(): Promise<void>;
 }

@@ -2,8 +2,10 @@ import { captureCallSite, type CallSite } from "../core/call-site.js";
 import type { Explanation } from "../core/explain.js";
 import { generationLayer } from "../core/generation-options.js";
 import type { NativeGeneratorInfo, NativeGeneratorStats } from "../core/native-types.js";
+import { Pipeline, type INTERNAL } from "../core/pipeline.js";
 import type { PipelineStream } from "../core/stream.js";
 import type { TextPart } from "../text/messages.js";
+import { startAnswer } from "./answer.js";
 import { generateBatch } from "./batch.js";
 import { parseChatOptions, type CallOptions, type CallRules, type ChatOptions } from "./call-options.js";
 import { ChatSession } from "./chat.js";
@@ -13,7 +15,6 @@ import { ModelTokenizer } from "./model-tokenizer.js";
 import { checkPrompt, isBatch, refuseBatch, type Prompt } from "./prompt.js";
 import type { TextModel } from "./text-model.js";
 import type { TextChunk, TextResult } from "./text-result.js";
-import { TextSession } from "./text-session.js";
 
 /** What a loaded model is: device, attention in force, KV cache, context, times of loading. */
 export interface TextPipelineInfo extends Readonly<NativeGeneratorInfo> {
@@ -25,45 +26,37 @@ export interface TextPipelineInfo extends Readonly<NativeGeneratorInfo> {
   loadMs: number;
 }
 
-/** Keeps `new` from working. */
-export const INTERNAL = Symbol("internal");
-
 /**
  * What all pipelines that answer in text have in common: calls, streams, chats, `explain()`. Any number of calls may run at
  * once; they are computed together. `dispose()` gives the memory back.
  */
-export abstract class TextPipeline<
-  Part = TextPart,
-  Options extends CallOptions = CallOptions,
-> implements AsyncDisposable {
+export abstract class TextPipeline<Part = TextPart, Options extends CallOptions = CallOptions> extends Pipeline {
   readonly tokenizer: ModelTokenizer<Part>;
-  readonly #session: TextSession<Part>;
+  readonly #model: TextModel<Part>;
   readonly #rules: CallRules<Options>;
 
-  /** @internal */
+  /** @hidden */
   protected constructor(key: typeof INTERNAL, model: TextModel<Part>, rules: CallRules<Options>) {
-    if ((key as unknown) !== INTERNAL) {
-      const { name } = new.target;
-      throw new TypeError(`${name} has no public constructor: use await ${name}.load(model, options).`);
-    }
-    this.#session = new TextSession(model);
+    super(key, model);
+    this.#model = model;
     this.#rules = rules;
     this.tokenizer = new ModelTokenizer(model);
   }
 
   /** What was loaded, and how. */
   get info(): TextPipelineInfo {
-    const { generator, facts, loadMs } = this.#session.model;
+    const { generator, facts, loadMs } = this.#model;
     const { architecture, contextLength } = facts;
     return { ...generator.info, architecture, contextLength, loadMs };
   }
 
   /**
    * Answers a prompt: a string, or messages. An array of prompts runs together and gives an array of results in the same order; the
-   * seed of prompt *i* is `seed + i`, and if one fails the others are ended and the call rejects.
+   * seed of prompt *i* is `seed + i`, and if one fails the others are ended and the call rejects. No prompts give no results.
    *
    * @throws OptionError, ContextLengthError, ModelError, DisposedError, NativeError; or the signal's reason
    */
+  async generate(prompts: readonly [], options?: Options): Promise<TextResult[]>;
   async generate(prompt: Prompt<Part>, options?: Options): Promise<TextResult>;
   async generate(prompts: readonly Prompt<Part>[], options?: Options): Promise<TextResult[]>;
   async generate(prompt: Prompt<Part> | readonly Prompt<Part>[], options?: Options): Promise<TextResult | TextResult[]>;
@@ -72,9 +65,9 @@ export abstract class TextPipeline<
     options?: Options,
   ): Promise<TextResult | TextResult[]> {
     const callSite = captureCallSite();
-    this.#session.lifecycle.assertUsable("generate");
+    this.lifecycle.assertUsable("generate");
     const parsed = this.#rules.parse(options);
-    if (isBatch(prompt)) return generateBatch(this.#session, prompt, parsed, callSite);
+    if (isBatch(prompt)) return generateBatch(this.#model, this.lifecycle, prompt, parsed, callSite);
     return this.#start(prompt, parsed, callSite, true).result;
   }
 
@@ -85,7 +78,7 @@ export abstract class TextPipeline<
    */
   stream(prompt: Prompt<Part>, options?: Options): PipelineStream<TextChunk, TextResult> {
     const callSite = captureCallSite();
-    this.#session.lifecycle.assertUsable("stream");
+    this.lifecycle.assertUsable("stream");
     if (isBatch(prompt)) throw refuseBatch(prompt);
     return this.#start(prompt, this.#rules.parse(options), callSite, false);
   }
@@ -96,8 +89,8 @@ export abstract class TextPipeline<
    * @throws OptionError, DisposedError
    */
   startChat(options?: ChatOptions<Part>): ChatSession<Part> {
-    this.#session.lifecycle.assertUsable("start a chat");
-    return new ChatSession(this.#session, newChat(this.#session.model.messages, parseChatOptions(options)));
+    this.lifecycle.assertUsable("start a chat");
+    return ChatSession.open(this.#model, this.lifecycle, newChat(this.#model.messages, parseChatOptions(options)));
   }
 
   /**
@@ -107,8 +100,8 @@ export abstract class TextPipeline<
    * @throws OptionError naming what is wrong in it, DisposedError
    */
   restoreChat(json: ChatJSON<Part> | string): ChatSession<Part> {
-    this.#session.lifecycle.assertUsable("restore a chat");
-    return new ChatSession(this.#session, chatFromJSON(this.#session.model.messages, json));
+    this.lifecycle.assertUsable("restore a chat");
+    return ChatSession.open(this.#model, this.lifecycle, chatFromJSON(this.#model.messages, json));
   }
 
   /**
@@ -120,8 +113,8 @@ export abstract class TextPipeline<
   explain(options?: Options): Explanation;
   explain(options: Options & { prompt: Prompt<Part> }): Promise<Explanation>;
   explain(options?: Options & { prompt?: Prompt<Part> }): Explanation | Promise<Explanation> {
-    this.#session.lifecycle.assertUsable("explain");
-    const { model } = this.#session;
+    this.lifecycle.assertUsable("explain");
+    const model = this.#model;
     const { prompt, ...rest } = this.#rules.parseExplain(options);
     const parsed = rest as Options;
     const layers = [generationLayer("call", parsed)];
@@ -134,22 +127,12 @@ export abstract class TextPipeline<
 
   /** Counters of the engine: requests, inferences, KV cache. */
   stats(): NativeGeneratorStats {
-    this.#session.lifecycle.assertUsable("read stats");
-    return this.#session.model.generator.stats();
-  }
-
-  /** Ends running calls (they reject with DisposedError), then gives all memory back. A second call does nothing more. */
-  dispose(): Promise<void> {
-    return this.#session.lifecycle.dispose();
-  }
-
-  /** Same as {@link dispose}; for `await using`. */
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.dispose();
+    this.lifecycle.assertUsable("read stats");
+    return this.#model.generator.stats();
   }
 
   #check(prompt: unknown, options: Options) {
-    return checkPrompt(this.#session.model.messages, prompt, options);
+    return checkPrompt(this.#model.messages, prompt, options);
   }
 
   #start(
@@ -160,6 +143,7 @@ export abstract class TextPipeline<
   ): PipelineStream<TextChunk, TextResult> {
     const { signal } = options;
     const layers = [generationLayer("call", options)];
-    return this.#session.start({ prompt: this.#check(prompt, options), layers, callSite, resultOnly }, { signal });
+    const call = { prompt: this.#check(prompt, options), layers, callSite, resultOnly };
+    return startAnswer(this.#model, this.lifecycle, call, { signal });
   }
 }

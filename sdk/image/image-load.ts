@@ -1,14 +1,10 @@
 import { stat } from "node:fs/promises";
-import { throwIfAborted } from "../core/abort.js";
 import { ModelError, UnsupportedError } from "../core/errors.js";
-import { attentionNote, namesGiven, resolveLoadOptions } from "../core/load-options.js";
+import { attentionNote, resolveLoadOptions } from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
-import { nativeForDevice, openNative } from "../core/native-load.js";
-import type { NativeGenerator, NativeGraph } from "../core/native-types.js";
-import { LoadProgressReporter } from "../core/progress.js";
-import { resolveCache } from "../models/cache.js";
+import type { NativeGenerator } from "../core/native-types.js";
 import { janusFacts, type JanusFacts } from "../models/janus-facts.js";
-import { modelPath } from "../models/files/model-path.js";
+import { runLoad } from "../models/load-run.js";
 import { LANGUAGE_GRAPHS, visionGeneratorOptions } from "../models/vision-generator.js";
 import { resolveVisionModel, type VisionModelSource } from "../models/vision-model.js";
 import { ChatTemplate } from "../text/chat-template.js";
@@ -26,79 +22,40 @@ const GRAPHS = {
 };
 
 /**
- * Loads a model that makes pictures: device check, files (converted if need be), tokenizer and facts, then the language model
- * with Janus's image embeddings and image head, then the picture decoder. What was opened is given back if a later step fails or
- * the signal aborts.
+ * Loads a model that makes pictures: files, tokenizer and facts, then the picture decoder and the language model with Janus's
+ * image embeddings and image head.
  */
-export async function loadImageModel(model: unknown, options: ImageLoadOptions): Promise<LoadedImageModel> {
-  const started = performance.now();
-  const { signal } = options;
-  throwIfAborted(signal);
-  modelPath(model);
+export function loadImageModel(model: unknown, options: ImageLoadOptions): Promise<LoadedImageModel> {
   const { weights, groupSize, ...common } = options;
   const resolved: ResolvedImageLoadOptions = { ...resolveLoadOptions(common), weights, groupSize };
-  const progress = new LoadProgressReporter(options.onProgress);
-  const native = await nativeForDevice(resolved.device, signal);
+  return runLoad({ model, options, resolved }, async (run) => {
+    const source = await run.find((finding) => resolveVisionModel(model, { weights, groupSize, ...finding }));
+    checkFamily(source);
+    const facts = janusFacts(source);
+    run.found(source.path);
 
-  progress.report("files", 0);
-  const cache = await resolveCache(resolved.cache);
-  const source = await resolveVisionModel(model, {
-    weights,
-    groupSize,
-    cacheFolder: cache.folder,
-    signal,
-    onProgress: progress.reportConversion,
-  });
-  checkFamily(source);
-  const facts = janusFacts(source);
-  progress.report("files", 1, source.path);
-  throwIfAborted(signal);
-
-  const opened: { close(): Promise<void> }[] = [];
-  const tokenizer = await Tokenizer.fromFolder(source.folder);
-  try {
+    const tokenizer = await Tokenizer.fromFolder(source.folder);
+    run.own(tokenizer, () => tokenizer.dispose());
     const tokenIds = promptTokenIds(tokenizer, facts, source.folder);
     const template = await janusTemplate(source, facts, tokenizer);
-    progress.report("tokenizer", 1);
-    const ends = signal ?? new AbortController().signal;
-    const open = async <Opened extends NativeGenerator | NativeGraph>(
-      start: () => { load: number; promise: Promise<Opened> },
-    ): Promise<Opened> => {
-      const part = await openNative(native, start, progress, ends);
-      opened.push(part);
-      return part;
-    };
+    run.progress.report("tokenizer", 1);
     const { device, properties } = resolved;
-    const pictures = { ...source.graph(GRAPHS.pictures), device, properties, cacheDir: cache.folder };
-    const decoder = await open(() => native.openGraph(pictures));
-    const nativeOptions = visionGeneratorOptions(source, resolved, cache.folder, {
+    const pictures = { ...source.graph(GRAPHS.pictures), device, properties, cacheDir: run.cacheFolder };
+    const decoder = await run.open((native) => native.openGraph(pictures));
+    const nativeOptions = visionGeneratorOptions(source, resolved, run.cacheFolder, {
       generatedEmbeddings: source.graph(GRAPHS.imageEmbeddings),
       head: source.graph(GRAPHS.head),
     });
-    const generator = await open(() => native.openGenerator(nativeOptions));
+    const generator = await run.open((native) => native.openGenerator(nativeOptions));
     checkHead(generator, facts, source);
-    progress.report("ready", 1);
-    progress.assertListenerSound();
     return {
-      source,
-      facts,
-      tokenizer,
-      tokenIds,
-      template,
-      generator,
-      decoder,
-      events: eventsOf(native),
+      ...{ source, facts, tokenizer, tokenIds, template, generator, decoder },
+      events: eventsOf(run.native),
       loadOptions: resolved,
-      givenLoadOptions: namesGiven(options),
-      cacheFolder: cache.folder,
-      notes: [...(cache.warning === undefined ? [] : [cache.warning]), ...attentionNote(generator.info.fallbackReason)],
       stepWeightBytes: await weightBytes(source, [GRAPHS.decoder, GRAPHS.head]),
-      loadMs: performance.now() - started,
+      ...run.loaded(attentionNote(generator.info.fallbackReason)),
     };
-  } catch (error) {
-    await Promise.allSettled([...opened.map((part) => part.close()), tokenizer.dispose()]);
-    throw error;
-  }
+  });
 }
 
 function checkFamily(source: VisionModelSource): void {

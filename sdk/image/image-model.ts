@@ -2,6 +2,7 @@ import type { ResolvedLoadOptions } from "../core/load-options.js";
 import type { WeightsOption } from "../core/weight-options.js";
 import type { NativeEventRouter } from "../core/native-events.js";
 import type { NativeGenerator, NativeGraph } from "../core/native-types.js";
+import type { LoadedModel } from "../core/pipeline.js";
 import type { JanusFacts } from "../models/janus-facts.js";
 import type { VisionModelSource } from "../models/vision-model.js";
 import type { ChatTemplate } from "../text/chat-template.js";
@@ -21,7 +22,7 @@ export interface PromptTokenIds {
 }
 
 /** Everything a loaded model for making pictures consists of. */
-export interface LoadedImageModel {
+export interface LoadedImageModel extends LoadedModel {
   readonly source: VisionModelSource;
   readonly facts: JanusFacts;
   readonly tokenizer: Tokenizer;
@@ -32,13 +33,6 @@ export interface LoadedImageModel {
   readonly decoder: NativeGraph;
   readonly events: NativeEventRouter;
   readonly loadOptions: ResolvedImageLoadOptions;
-  /** Names of load options that the caller gave. */
-  readonly givenLoadOptions: ReadonlySet<string>;
-  /** Folder of the compile cache; empty = none. */
-  readonly cacheFolder: string;
-  /** What `explain()` tells in every case. */
-  readonly notes: readonly string[];
   /** Weights that are read at each step: of the language model and the image head. */
   readonly stepWeightBytes: number;
-  readonly loadMs: number;
 }

@@ -1,6 +1,7 @@
-import { blameCaller, captureCallSite, type CallSite } from "../core/call-site.js";
+import { blaming, captureCallSite, type CallSite } from "../core/call-site.js";
 import type { Explanation } from "../core/explain.js";
 import type { NativeGeneratorInfo } from "../core/native-types.js";
+import { INTERNAL, Pipeline } from "../core/pipeline.js";
 import type { PipelineStream } from "../core/stream.js";
 import type { RgbImage } from "../media/rgb-image.js";
 import { generateImages } from "./generate-images.js";
@@ -16,9 +17,9 @@ import {
   type ImageOptions,
   type ImageStreamOptions,
 } from "./image-options.js";
+import type { LoadedImageModel } from "./image-model.js";
 import { checkImagePrompt, encodeImagePrompt } from "./image-prompt.js";
 import type { ImageResult, ImageStep } from "./image-result.js";
-import { ImageSession } from "./image-session.js";
 import { planImageCall } from "./image-settings.js";
 import { checkTokens, PictureDecoder } from "./picture-decoder.js";
 
@@ -44,9 +45,6 @@ export interface ImageInfo extends Readonly<NativeGeneratorInfo> {
   loadMs: number;
 }
 
-/** Keeps `new ImagePipeline()` from working. */
-const INTERNAL = Symbol("ImagePipeline");
-
 /**
  * Pictures from text, with Janus.
  *
@@ -61,14 +59,12 @@ const INTERNAL = Symbol("ImagePipeline");
  * await image.dispose();
  * ```
  */
-export class ImagePipeline implements AsyncDisposable {
-  readonly #session: ImageSession;
+export class ImagePipeline extends Pipeline {
+  readonly #model: LoadedImageModel;
 
-  private constructor(key: typeof INTERNAL, session: ImageSession) {
-    if ((key as unknown) !== INTERNAL) {
-      throw new TypeError("ImagePipeline has no public constructor: use await ImagePipeline.load(model, options).");
-    }
-    this.#session = session;
+  private constructor(key: typeof INTERNAL, model: LoadedImageModel) {
+    super(key, model);
+    this.#model = model;
   }
 
   /**
@@ -79,17 +75,15 @@ export class ImagePipeline implements AsyncDisposable {
    * @throws OptionError, DeviceError, ModelError, UnsupportedError, NativeError; or the signal's reason
    */
   static async load(model: string | URL, options?: ImageLoadOptions): Promise<ImagePipeline> {
-    const callSite = captureCallSite();
-    try {
-      return new ImagePipeline(INTERNAL, new ImageSession(await loadImageModel(model, parseImageLoadOptions(options))));
-    } catch (error) {
-      throw blameCaller(error, callSite);
-    }
+    return blaming(
+      captureCallSite(),
+      async () => new ImagePipeline(INTERNAL, await loadImageModel(model, parseImageLoadOptions(options))),
+    );
   }
 
   /** Facts about the loaded model. */
   get info(): ImageInfo {
-    const { facts, generator, source, stepWeightBytes, loadMs } = this.#session.model;
+    const { facts, generator, source, stepWeightBytes, loadMs } = this.#model;
     return {
       ...generator.info,
       architecture: source.family,
@@ -111,7 +105,7 @@ export class ImagePipeline implements AsyncDisposable {
    */
   async generate(prompt: string, options?: ImageOptions): Promise<ImageResult> {
     const callSite = captureCallSite();
-    this.#session.lifecycle.assertUsable("generate");
+    this.lifecycle.assertUsable("generate");
     return this.#start(prompt, parseImageOptions(options), callSite, true).result;
   }
 
@@ -123,7 +117,7 @@ export class ImagePipeline implements AsyncDisposable {
    */
   stream(prompt: string, options?: ImageStreamOptions): PipelineStream<ImageStep, ImageResult> {
     const callSite = captureCallSite();
-    this.#session.lifecycle.assertUsable("stream");
+    this.lifecycle.assertUsable("stream");
     return this.#start(prompt, parseImageStreamOptions(options), callSite, false);
   }
 
@@ -135,18 +129,18 @@ export class ImagePipeline implements AsyncDisposable {
    */
   async tokensToImage(tokens: ArrayLike<number>, options?: { signal?: AbortSignal | undefined }): Promise<RgbImage> {
     const callSite = captureCallSite();
-    this.#session.lifecycle.assertUsable("decode tokens");
+    this.lifecycle.assertUsable("decode tokens");
     const { signal } = parseDecodeOptions(options);
-    const { facts, decoder } = this.#session.model;
+    const { facts, decoder } = this.#model;
     const grid = checkTokens(tokens, facts);
     const ends = new AbortController();
-    return this.#session.start<never, RgbImage>(
+    return this.lifecycle.start<never, RgbImage>(
       (control) => {
         control.onEnding(() => ends.abort());
         return new PictureDecoder(decoder, facts).decode(grid, { signal: ends.signal, callSite });
       },
       callSite,
-      signal,
+      { signal },
     ).result;
   }
 
@@ -159,22 +153,12 @@ export class ImagePipeline implements AsyncDisposable {
   explain(options?: ImageStreamOptions): Explanation;
   explain(options: ImageStreamOptions & { prompt: string }): Promise<Explanation>;
   explain(options?: ImageStreamOptions & { prompt?: string }): Explanation | Promise<Explanation> {
-    this.#session.lifecycle.assertUsable("explain");
-    const { model } = this.#session;
+    this.lifecycle.assertUsable("explain");
+    const model = this.#model;
     const { prompt, ...parsed } = parseImageExplainOptions(options);
     const call = planImageCall(model, parsed);
     if (prompt === undefined) return explainImages(model, call);
     return encodeImagePrompt(model, checkImagePrompt(prompt)).then((encoded) => explainImages(model, call, encoded));
-  }
-
-  /** Ends running calls (they reject with DisposedError), then gives all memory back. A second call does nothing more. */
-  dispose(): Promise<void> {
-    return this.#session.lifecycle.dispose();
-  }
-
-  /** Same as {@link dispose}; for `await using`. */
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.dispose();
   }
 
   #start(
@@ -183,12 +167,10 @@ export class ImagePipeline implements AsyncDisposable {
     callSite: CallSite,
     resultOnly: boolean,
   ): PipelineStream<ImageStep, ImageResult> {
-    const { model } = this.#session;
+    const model = this.#model;
     const order = { prompt: checkImagePrompt(prompt), call: planImageCall(model, options), callSite, resultOnly };
-    return this.#session.start<ImageStep, ImageResult>(
-      (control) => generateImages(model, order, control),
-      callSite,
-      options.signal,
-    );
+    return this.lifecycle.start<ImageStep, ImageResult>((control) => generateImages(model, order, control), callSite, {
+      signal: options.signal,
+    });
   }
 }

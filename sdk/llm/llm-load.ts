@@ -1,93 +1,48 @@
-import { throwIfAborted } from "../core/abort.js";
 import { UnsupportedError } from "../core/errors.js";
 import { layerOfGenerationConfig } from "../core/generation-options.js";
-import {
-  attentionNote,
-  engineOptions,
-  namesGiven,
-  resolveLoadOptions,
-  type ResolvedLoadOptions,
-} from "../core/load-options.js";
+import { attentionNote, engineOptions, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
-import { loadSideBySide, nativeForDevice, openNative } from "../core/native-load.js";
 import type { NativeGeneratorOptions } from "../core/native-types.js";
-import { LoadProgressReporter } from "../core/progress.js";
 import type { TextModel } from "../generation/text-model.js";
-import { resolveCache } from "../models/cache.js";
 import { planInWords } from "../models/convert/check-plan.js";
+import { runLoad, type LoadRun } from "../models/load-run.js";
 import { readModelFacts, type ModelFacts } from "../models/model-folder.js";
-import { modelPath } from "../models/files/model-path.js";
 import { resolveModel, type ModelSource } from "../models/resolve.js";
 import { Tokenizer } from "../text/tokenizer.js";
 import { languageModel } from "./llm-model.js";
 import type { LLMLoadOptions } from "./llm-options.js";
 import { loadTemplate } from "./llm-template.js";
 
-/**
- * Loads a language model: device check, files, tokenizer and template, then the native generator. What was opened is given
- * back if a later step fails or the signal aborts.
- */
-export async function loadModel(model: unknown, options: LLMLoadOptions): Promise<TextModel> {
-  const started = performance.now();
-  const { signal, weights, groupSize, ...common } = options;
-  throwIfAborted(signal);
-  modelPath(model);
+/** Loads a language model: files, then tokenizer and template beside the native generator. */
+export function loadModel(model: unknown, options: LLMLoadOptions): Promise<TextModel> {
+  const { weights, groupSize, ...common } = options;
   const resolved = resolveLoadOptions({ ...common, ...(weights === "int8" && { weights }) });
-  const progress = new LoadProgressReporter(options.onProgress);
-  const native = await nativeForDevice(resolved.device, signal);
+  return runLoad({ model, options, resolved }, async (run) => {
+    const converted = weights !== undefined && weights !== "file" ? { weights } : {};
+    const source = await run.find((finding) => resolveModel(model, { ...converted, groupSize, ...finding }));
+    const facts = await readModelFacts(source);
+    const given = (source.kind === "ir" ? source.checkpoint : undefined) ?? source.path;
+    run.found(given);
 
-  progress.report("files", 0);
-  const cache = await resolveCache(resolved.cache);
-  const source = await resolveModel(model, {
-    ...(weights !== undefined && weights !== "file" && { weights }),
-    ...{ groupSize, cacheFolder: cache.folder, signal },
-    onProgress: progress.reportConversion,
-  });
-  const facts = await readModelFacts(source);
-  const given = (source.kind === "ir" ? source.checkpoint : undefined) ?? source.path;
-  progress.report("files", 1, given);
-  throwIfAborted(signal);
-
-  // The tokenizer is read here while the native side, in threads of its own, reads and compiles the model.
-  const nativeOptions = generatorOptions(source, facts, resolved, cache.folder);
-  const parts = await loadSideBySide(
-    signal,
-    {
-      start: (ends) => openNative(native, () => native.openGenerator(nativeOptions), progress, ends),
-      undo: (generator) => generator.close(),
-    },
-    {
-      start: () => readTextParts(source, options.chatTemplate, progress),
-      undo: ({ tokenizer }) => tokenizer.dispose(),
-    },
-  );
-  const { opened: generator, read } = parts;
-  try {
-    progress.report("ready", 1);
-    progress.assertListenerSound();
+    // The tokenizer is read here while the native side, in threads of its own, reads and compiles the model.
+    const nativeOptions = generatorOptions(source, facts, resolved, run.cacheFolder);
+    const [generator, text] = await run.sideBySide(
+      () => run.open((native) => native.openGenerator(nativeOptions)),
+      () => readTextParts(source, options.chatTemplate, run),
+    );
     const config = layerOfGenerationConfig(facts.generationConfig);
+    const attention = attentionNote(generator.info.fallbackReason || facts.statefulReason);
+    const { notes, ...loaded } = run.loaded(attention);
     return languageModel(given, {
-      facts,
-      ...read,
-      generator,
-      events: eventsOf(native),
+      ...{ facts, ...text, generator },
+      events: eventsOf(run.native),
       loadOptions: { ...resolved, weights: storedWeights(source, options) },
-      givenLoadOptions: namesGiven(options),
-      cacheFolder: cache.folder,
-      stopTokenIds: [...new Set([...facts.eosTokenIds, ...read.tokenizer.stopIds])],
+      stopTokenIds: [...new Set([...facts.eosTokenIds, ...text.tokenizer.stopIds])],
       configLayer: config.layer,
-      notes: [
-        ...facts.notes,
-        ...config.notes,
-        ...(cache.warning === undefined ? [] : [cache.warning]),
-        ...attentionNote(generator.info.fallbackReason || facts.statefulReason),
-      ],
-      loadMs: performance.now() - started,
+      ...loaded,
+      notes: [...facts.notes, ...config.notes, ...notes],
     });
-  } catch (error) {
-    await parts.undo(error);
-    throw error;
-  }
+  });
 }
 
 /** For `explain()`: a checkpoint has no form of its own to keep. */
@@ -99,12 +54,13 @@ function storedWeights({ kind, ...source }: ModelSource, { weights = "file", gro
 async function readTextParts(
   source: ModelSource,
   chatTemplate: string | undefined,
-  progress: LoadProgressReporter,
+  run: LoadRun,
 ): Promise<Pick<TextModel, "tokenizer" | "template">> {
   const tokenizer =
     source.kind === "gguf" ? await Tokenizer.fromGguf(source.gguf) : await Tokenizer.fromFolder(source.path);
+  run.own(tokenizer, () => tokenizer.dispose());
   const template = await loadTemplate(source, tokenizer, chatTemplate);
-  progress.report("tokenizer", 1);
+  run.progress.report("tokenizer", 1);
   return { tokenizer, template };
 }
 

@@ -8,10 +8,9 @@ import { ChatTemplate } from "../text/chat-template.js";
  * @param path - the model as the caller named it, for messages
  */
 export function languageModel(path: string, parts: TextModelParts): TextModel {
-  const { tokenizer, template, generator } = parts;
+  const { tokenizer, template } = parts;
   return {
     ...parts,
-    pipeline: "LLMPipeline",
     messages: TEXT_MESSAGES,
     encode: (prompt, work) => {
       const encode = async () => {
@@ -24,10 +23,6 @@ export function languageModel(path: string, parts: TextModelParts): TextModel {
         return template.encode(messages, { tools, templateOptions, allowControlTokens });
       };
       return work ? work.clock.measureAsync("tokenize", encode) : encode();
-    },
-    close: async () => {
-      await generator.close();
-      await tokenizer.dispose();
     },
   };
 }

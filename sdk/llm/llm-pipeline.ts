@@ -1,7 +1,8 @@
-import { blameCaller, captureCallSite } from "../core/call-site.js";
+import { blaming, captureCallSite } from "../core/call-site.js";
+import { INTERNAL } from "../core/pipeline.js";
 import type { ModelTokenizer } from "../generation/model-tokenizer.js";
 import type { TextModel } from "../generation/text-model.js";
-import { INTERNAL, TextPipeline, type TextPipelineInfo } from "../generation/text-pipeline.js";
+import { TextPipeline, type TextPipelineInfo } from "../generation/text-pipeline.js";
 import type { TextChunk, TextResult } from "../generation/text-result.js";
 import { loadModel } from "./llm-load.js";
 import { LLM_CALLS, parseLLMLoadOptions, type LLMLoadOptions } from "./llm-options.js";
@@ -41,11 +42,9 @@ export class LLMPipeline extends TextPipeline {
    * @throws OptionError, DeviceError, ModelError, UnsupportedError, NativeError; or the signal's reason
    */
   static async load(model: string | URL, options?: LLMLoadOptions): Promise<LLMPipeline> {
-    const callSite = captureCallSite();
-    try {
-      return new LLMPipeline(INTERNAL, await loadModel(model, parseLLMLoadOptions(options)));
-    } catch (error) {
-      throw blameCaller(error, callSite);
-    }
+    return blaming(
+      captureCallSite(),
+      async () => new LLMPipeline(INTERNAL, await loadModel(model, parseLLMLoadOptions(options))),
+    );
   }
 }

@@ -6,7 +6,7 @@ import envPaths from "env-paths";
 import { makeFolder } from "./files/make-folder.js";
 
 /** Where compiled models are kept. */
-interface CacheFolder {
+export interface CacheFolder {
   /** Absolute path; empty string = no cache. */
   folder: string;
   /** Why there is no cache although one was asked for. */

@@ -28,8 +28,4 @@ export class VisionEncoder {
       run: (name, inputs) => inferGraph(graphOf(name), [...inputs], options),
     };
   }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#graphs.values()].map((graph) => graph.close()));
-  }
 }

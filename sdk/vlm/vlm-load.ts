@@ -1,17 +1,12 @@
-import { throwIfAborted } from "../core/abort.js";
-import { checkDevice } from "../core/devices.js";
 import { layerOfGenerationConfig } from "../core/generation-options.js";
-import { attentionNote, namesGiven, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
+import { attentionNote, resolveLoadOptions, type ResolvedLoadOptions } from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
-import { loadSideBySide, nativeForDevice, openNative } from "../core/native-load.js";
-import type { NativeAddon, NativeGenerator, NativeGeneratorOptions, NativeGraph } from "../core/native-types.js";
-import { LoadProgressReporter } from "../core/progress.js";
+import type { NativeGenerator, NativeGeneratorOptions, NativeGraph } from "../core/native-types.js";
 import type { TextModel } from "../generation/text-model.js";
 import { readImage } from "../media/image.js";
 import { RgbImage } from "../media/rgb-image.js";
-import { resolveCache } from "../models/cache.js";
 import { planInWords } from "../models/convert/check-plan.js";
-import { modelPath } from "../models/files/model-path.js";
+import { runLoad, type LoadRun } from "../models/load-run.js";
 import { LANGUAGE_GRAPHS, visionGeneratorOptions } from "../models/vision-generator.js";
 import { resolveVisionModel, type VisionModelSource } from "../models/vision-model.js";
 import { ChatTemplate } from "../text/chat-template.js";
@@ -36,143 +31,72 @@ const GRAPHS = {
   head: "openvino_lm_head_model",
 };
 
-/**
- * Loads a vision-language model: device check, files (converted if need be) and family, then tokenizer and template beside the
- * native parts. What was opened is given back if a later step fails or the signal aborts.
- */
-export async function loadVisionModel(model: unknown, options: VLMLoadOptions): Promise<LoadedVisionModel> {
-  const started = performance.now();
-  const { signal, weights, groupSize, visionDevice, imageCacheBytes = IMAGE_CACHE_BYTES, ...common } = options;
-  throwIfAborted(signal);
-  modelPath(model);
+/** Loads a vision-language model: files and family, then tokenizer and template beside the native parts. */
+export function loadVisionModel(model: unknown, options: VLMLoadOptions): Promise<LoadedVisionModel> {
+  const { weights, groupSize, visionDevice, imageCacheBytes = IMAGE_CACHE_BYTES, ...common } = options;
   const resolved = resolveLoadOptions(common);
-  const progress = new LoadProgressReporter(options.onProgress);
-  const native = await nativeForDevice(resolved.device, signal);
-  if (visionDevice !== undefined && visionDevice !== "CPU") checkDevice(visionDevice, await native.listDevices());
+  return runLoad({ model, options, resolved, furtherDevices: [visionDevice] }, async (run) => {
+    const needs = [GRAPHS.decoder, GRAPHS.embeddings];
+    const source = await run.find((finding) => resolveVisionModel(model, { weights, groupSize, needs, ...finding }));
+    const family = familyOf(source);
+    for (const name of [...family.graphs, ...(family.needs ?? [])]) source.graph(name);
+    run.found(source.path);
 
-  progress.report("files", 0);
-  const cache = await resolveCache(resolved.cache);
-  const source = await resolveVisionModel(model, {
-    weights,
-    groupSize,
-    cacheFolder: cache.folder,
-    needs: [GRAPHS.decoder, GRAPHS.embeddings],
-    signal,
-    onProgress: progress.reportConversion,
-  });
-  const family = familyOf(source);
-  for (const name of [...family.graphs, ...(family.needs ?? [])]) source.graph(name);
-  progress.report("files", 1, source.path);
-  throwIfAborted(signal);
+    const device = visionDevice ?? resolved.device;
+    const properties = device === resolved.device ? resolved.properties : {};
+    const head = source.has(GRAPHS.head) ? { head: source.graph(GRAPHS.head) } : {};
+    const nativeOptions = visionGeneratorOptions(source, resolved, run.cacheFolder, head);
+    const [{ generator, graphs }, { tokenizer, template, opened: openedFamily }] = await run.sideBySide(
+      () => openParts(source, family, nativeOptions, { device, properties, cacheDir: run.cacheFolder }, run),
+      () => readOtherParts(source, family, { chatTemplate: options.chatTemplate, warmUp: resolved.warmUp }, run),
+    );
 
-  const place = { device: visionDevice ?? resolved.device, cacheDir: cache.folder };
-  const properties = place.device === resolved.device ? resolved.properties : {};
-  const parts = await loadSideBySide(
-    signal,
-    {
-      start: (ends) =>
-        openParts(
-          native,
-          source,
-          family,
-          visionGeneratorOptions(
-            source,
-            resolved,
-            cache.folder,
-            source.has(GRAPHS.head) ? { head: source.graph(GRAPHS.head) } : {},
-          ),
-          { ...place, properties },
-          progress,
-          ends,
-        ),
-      undo: closeParts,
-    },
-    {
-      start: () =>
-        readOtherParts(source, family, { chatTemplate: options.chatTemplate, warmUp: resolved.warmUp }, progress),
-      undo: ({ tokenizer }) => tokenizer.dispose(),
-    },
-  );
-  const { opened, read } = parts;
-  try {
-    progress.report("ready", 1);
-    progress.assertListenerSound();
-    const { generator, graphs } = opened;
-    const { tokenizer, template, opened: openedFamily } = read;
     const [first] = [...graphs.values()].map(({ info }) => info);
     const config = layerOfGenerationConfig(source.generationConfig);
     const stopTokens = (openedFamily.stopTokens ?? []).flatMap((token) => tokenizer.idOf(token) ?? []);
-    const given = namesGiven(options);
+    const { notes, ...loaded } = run.loaded(attentionNote(generator.info.fallbackReason));
+    const sourceOf = (name: string) => (loaded.givenLoadOptions.has(name) ? "call" : "default");
     return {
       family: family.name,
       vision: { device: first!.device, fromCache: first!.fromCache, loadMs: loadMsOf(graphs) },
       model: visionModel({
-        path: source.path,
+        ...{ path: source.path, tokenizer, template, generator, imageCacheBytes },
         facts: { architecture: source.family, contextLength: source.contextLength },
-        tokenizer,
-        template,
-        generator,
-        events: eventsOf(native),
+        events: eventsOf(run.native),
         loadOptions: {
           ...resolved,
           weights: source.format === "safetensors" ? planInWords({ format: weights, groupSize }) : "file",
         },
-        givenLoadOptions: given,
-        cacheFolder: cache.folder,
         stopTokenIds: [...new Set([...source.eosTokenIds, ...tokenizer.stopIds, ...stopTokens])],
         configLayer: config.layer,
-        notes: [
-          ...config.notes,
-          ...(cache.warning === undefined ? [] : [cache.warning]),
-          ...attentionNote(generator.info.fallbackReason),
-        ],
-        loadMs: performance.now() - started,
         family: openedFamily,
         encoder: new VisionEncoder(graphs, generator.info.hiddenSize, source.graph(family.graphs[0]).xml),
-        imageCacheBytes,
         loadFacts: {
           family: { value: family.name, source: "model" },
-          visionDevice: { value: first!.device, source: given.has("visionDevice") ? "call" : "default" },
-          imageCacheBytes: { value: imageCacheBytes, source: given.has("imageCacheBytes") ? "call" : "default" },
+          visionDevice: { value: first!.device, source: sourceOf("visionDevice") },
+          imageCacheBytes: { value: imageCacheBytes, source: sourceOf("imageCacheBytes") },
         },
+        ...loaded,
+        notes: [...config.notes, ...notes],
       }),
     };
-  } catch (error) {
-    await parts.undo(error);
-    throw error;
-  }
-}
-
-interface NativeParts {
-  generator: NativeGenerator;
-  graphs: Map<string, NativeGraph>;
+  });
 }
 
 /** Opens the vision part, then the language model. */
 async function openParts(
-  native: NativeAddon,
   source: VisionModelSource,
   family: VisionFamily,
   options: NativeGeneratorOptions,
   place: { device: string; properties: ResolvedLoadOptions["properties"]; cacheDir: string },
-  progress: LoadProgressReporter,
-  ends: AbortSignal,
-): Promise<NativeParts> {
+  run: LoadRun,
+): Promise<{ generator: NativeGenerator; graphs: Map<string, NativeGraph> }> {
   const graphs = new Map<string, NativeGraph>();
-  try {
-    for (const name of family.graphs) {
-      const graphOptions = { ...source.graph(name), ...place };
-      graphs.set(name, await openNative(native, () => native.openGraph(graphOptions), progress, ends));
-    }
-    return { graphs, generator: await openNative(native, () => native.openGenerator(options), progress, ends) };
-  } catch (error) {
-    await closeParts({ graphs });
-    throw error;
+  for (const name of family.graphs) {
+    const graphOptions = { ...source.graph(name), ...place };
+    graphs.set(name, await run.open((native) => native.openGraph(graphOptions)));
   }
-}
-
-async function closeParts({ generator, graphs }: Partial<NativeParts>): Promise<void> {
-  await Promise.allSettled([generator?.close(), ...[...(graphs?.values() ?? [])].map((graph) => graph.close())]);
+  return { graphs, generator: await run.open((native) => native.openGenerator(options)) };
 }
 
 /** Tokenizer, template and family; with `warmUp`, what decodes and resizes pictures is started too. */
@@ -180,26 +104,22 @@ async function readOtherParts(
   source: VisionModelSource,
   family: VisionFamily,
   { chatTemplate, warmUp }: { chatTemplate: string | undefined; warmUp: boolean },
-  progress: LoadProgressReporter,
+  run: LoadRun,
 ): Promise<{ tokenizer: Tokenizer; template: ChatTemplate | undefined; opened: OpenedFamily }> {
   const tokenizer = await Tokenizer.fromFolder(source.folder);
-  try {
-    const opened = family.open(source, tokenizer);
-    const builtIn =
-      opened.chatTemplate === undefined
-        ? undefined
-        : templateOfText(opened.chatTemplate, `the template of ${family.name}`);
-    const found =
-      chatTemplate === undefined
-        ? ((await templateOfFolder(source.folder)) ?? builtIn)
-        : templateOfText(chatTemplate, "the option chatTemplate");
-    progress.report("tokenizer", 1);
-    if (warmUp) await lookOnce(opened);
-    return { tokenizer, template: found && new ChatTemplate(found, tokenizer), opened };
-  } catch (error) {
-    await tokenizer.dispose();
-    throw error;
-  }
+  run.own(tokenizer, () => tokenizer.dispose());
+  const opened = family.open(source, tokenizer);
+  const builtIn =
+    opened.chatTemplate === undefined
+      ? undefined
+      : templateOfText(opened.chatTemplate, `the template of ${family.name}`);
+  const found =
+    chatTemplate === undefined
+      ? ((await templateOfFolder(source.folder)) ?? builtIn)
+      : templateOfText(chatTemplate, "the option chatTemplate");
+  run.progress.report("tokenizer", 1);
+  if (warmUp) await lookOnce(opened);
+  return { tokenizer, template: found && new ChatTemplate(found, tokenizer), opened };
 }
 
 /** Decodes and prepares a small picture. What fails here is told when a picture of the user's is read. */

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { OptionError } from "../core/errors.js";
 import type { PromptOptions } from "../generation/call-options.js";
-import { jsonCopy } from "../generation/json-copy.js";
-import type { MessageRules } from "../generation/message-rules.js";
+import { jsonCopy, type MessageRules } from "../generation/message-rules.js";
 import type { ImageInput } from "../media/image.js";
 import { understandImage } from "../media/image-input.js";
 import { imageToJSON, snapshotImage } from "../media/image-json.js";

@@ -23,13 +23,8 @@ export function visionModel(parts: VisionParts): TextModel<VLMPart> {
   const pictures = new Pictures(parts.family, parts.encoder, parts.imageCacheBytes);
   return {
     ...parts,
-    pipeline: "VLMPipeline",
     messages: VLM_MESSAGES,
     encode: (prompt, work) => encodePrompt(parts, pictures, prompt, work),
-    close: async () => {
-      await Promise.all([parts.generator.close(), parts.encoder.close()]);
-      await parts.tokenizer.dispose();
-    },
   };
 }
 

@@ -1,6 +1,7 @@
-import { blameCaller, captureCallSite } from "../core/call-site.js";
+import { blaming, captureCallSite } from "../core/call-site.js";
+import { INTERNAL } from "../core/pipeline.js";
 import type { ModelTokenizer } from "../generation/model-tokenizer.js";
-import { INTERNAL, TextPipeline, type TextPipelineInfo } from "../generation/text-pipeline.js";
+import { TextPipeline, type TextPipelineInfo } from "../generation/text-pipeline.js";
 import type { TextChunk, TextResult } from "../generation/text-result.js";
 import { loadVisionModel, type LoadedVisionModel } from "./vlm-load.js";
 import type { VLMPart } from "./vlm-messages.js";
@@ -52,12 +53,10 @@ export class VLMPipeline extends TextPipeline<VLMPart, VLMOptions> {
    * @throws OptionError, DeviceError, ModelError, UnsupportedError, NativeError; or the signal's reason
    */
   static async load(model: string | URL, options?: VLMLoadOptions): Promise<VLMPipeline> {
-    const callSite = captureCallSite();
-    try {
-      return new VLMPipeline(INTERNAL, await loadVisionModel(model, parseVLMLoadOptions(options)));
-    } catch (error) {
-      throw blameCaller(error, callSite);
-    }
+    return blaming(
+      captureCallSite(),
+      async () => new VLMPipeline(INTERNAL, await loadVisionModel(model, parseVLMLoadOptions(options))),
+    );
   }
 
   /** What was loaded, and how. */

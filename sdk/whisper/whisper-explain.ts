@@ -1,4 +1,5 @@
-import { explainMerged, type ExplainedValue, type Explanation, type OptionSource } from "../core/explain.js";
+import { explainLoad, loadSource, type ExplainedLoad } from "../core/explain-load.js";
+import { explainMerged, type Explanation, type OptionSource } from "../core/explain.js";
 import { storedFormat } from "../core/weight-options.js";
 import { batchSizeFor } from "./batch-size.js";
 import type { LoadedWhisper } from "./whisper-model.js";
@@ -22,25 +23,21 @@ export function explainWhisper(model: LoadedWhisper, call: WhisperCall): Explana
   say("batchSize", settings.mode === "batched" ? batchSizeFor(model, call) : 1);
   if (settings.range === undefined) say("range", "all of the audio");
   options["beginSuppressTokens"] = { value: [...call.beginSuppressTokens], source: "generation_config.json" };
-  return { options, load: explainLoad(model), notes: [...call.notes, ...model.notes] };
+  return { options, load: explainWhisperLoad(model), notes: [...call.notes, ...model.notes] };
 }
 
-function explainLoad(model: LoadedWhisper): Record<string, ExplainedValue> {
-  const { loadOptions, givenLoadOptions, facts, transcriber, source: files } = model;
-  const source = (name: string): OptionSource => (givenLoadOptions.has(name) ? "call" : "default");
+function explainWhisperLoad(model: LoadedWhisper): ExplainedLoad {
+  const { loadOptions, facts, transcriber, source: files } = model;
   return {
-    device: { value: transcriber.info.device, source: source("device") },
-    properties: { value: loadOptions.properties, source: source("properties") },
+    ...explainLoad(model, transcriber.info.device),
     weights: {
       value: files.format === "openvino" ? "as the model's files have them" : storedFormat(loadOptions.weights),
-      source: files.format === "openvino" ? "model" : source("weights"),
+      source: files.format === "openvino" ? "model" : loadSource(model, "weights"),
     },
     format: { value: files.format, source: "model" },
     languages: { value: facts.languages.size > 0 ? [...facts.languages.keys()].toSorted() : ["en"], source: "model" },
     melBins: { value: facts.melBins, source: "model" },
     maxPositions: { value: facts.maxPositions, source: "model" },
     wordTimestamps: { value: facts.alignmentHeads.length > 0, source: "model" },
-    cache: { value: model.cacheFolder === "" ? false : model.cacheFolder, source: source("cache") },
-    warmUp: { value: loadOptions.warmUp, source: source("warmUp") },
   };
 }

@@ -1,6 +1,7 @@
-import { blameCaller, captureCallSite } from "../core/call-site.js";
+import { blaming, captureCallSite, type CallSite } from "../core/call-site.js";
 import type { Explanation } from "../core/explain.js";
 import type { NativeTranscriberInfo } from "../core/native-types.js";
+import { INTERNAL, Pipeline } from "../core/pipeline.js";
 import type { PipelineStream } from "../core/stream.js";
 import type { AudioInput } from "../media/audio.js";
 import { listen } from "./live/listen.js";
@@ -9,6 +10,7 @@ import { transcribe } from "./transcribe.js";
 import type { Transcript, TranscriptSegment } from "./transcript.js";
 import { explainWhisper } from "./whisper-explain.js";
 import { loadWhisper } from "./whisper-load.js";
+import type { LoadedWhisper } from "./whisper-model.js";
 import {
   parseLiveOptions,
   parseWhisperLoadOptions,
@@ -17,7 +19,6 @@ import {
   type WhisperLoadOptions,
   type WhisperOptions,
 } from "./whisper-options.js";
-import { WhisperSession } from "./whisper-session.js";
 import { planCall } from "./whisper-settings.js";
 
 /** What a loaded model is. */
@@ -35,9 +36,6 @@ export interface WhisperInfo extends Readonly<NativeTranscriberInfo> {
   loadMs: number;
 }
 
-/** Keeps `new WhisperPipeline()` from working. */
-const INTERNAL = Symbol("WhisperPipeline");
-
 /**
  * Speech recognition with Whisper: recordings of any length, and live audio.
  *
@@ -51,14 +49,12 @@ const INTERNAL = Symbol("WhisperPipeline");
  * await whisper.dispose();
  * ```
  */
-export class WhisperPipeline implements AsyncDisposable {
-  readonly #session: WhisperSession;
+export class WhisperPipeline extends Pipeline {
+  readonly #model: LoadedWhisper;
 
-  private constructor(key: typeof INTERNAL, session: WhisperSession) {
-    if ((key as unknown) !== INTERNAL) {
-      throw new TypeError("WhisperPipeline has no public constructor: use await WhisperPipeline.load(model, options).");
-    }
-    this.#session = session;
+  private constructor(key: typeof INTERNAL, model: LoadedWhisper) {
+    super(key, model);
+    this.#model = model;
   }
 
   /**
@@ -69,20 +65,15 @@ export class WhisperPipeline implements AsyncDisposable {
    * @throws OptionError, DeviceError, ModelError, UnsupportedError, NativeError; or the signal's reason
    */
   static async load(model: string | URL, options?: WhisperLoadOptions): Promise<WhisperPipeline> {
-    const callSite = captureCallSite();
-    try {
-      return new WhisperPipeline(
-        INTERNAL,
-        new WhisperSession(await loadWhisper(model, parseWhisperLoadOptions(options))),
-      );
-    } catch (error) {
-      throw blameCaller(error, callSite);
-    }
+    return blaming(
+      captureCallSite(),
+      async () => new WhisperPipeline(INTERNAL, await loadWhisper(model, parseWhisperLoadOptions(options))),
+    );
   }
 
   /** Facts about the loaded model. */
   get info(): WhisperInfo {
-    const { facts, transcriber, source, loadMs } = this.#session.model;
+    const { facts, transcriber, source, loadMs } = this.#model;
     const multilingual = facts.languages.size > 0;
     return {
       ...transcriber.info,
@@ -103,7 +94,7 @@ export class WhisperPipeline implements AsyncDisposable {
    */
   async transcribe(audio: AudioInput | NodeJS.ReadableStream, options?: WhisperOptions): Promise<Transcript> {
     const callSite = captureCallSite();
-    this.#session.lifecycle.assertUsable("transcribe");
+    this.lifecycle.assertUsable("transcribe");
     return this.#start(audio, options, callSite).result;
   }
 
@@ -117,7 +108,7 @@ export class WhisperPipeline implements AsyncDisposable {
     options?: WhisperOptions,
   ): PipelineStream<TranscriptSegment, Transcript> {
     const callSite = captureCallSite();
-    this.#session.lifecycle.assertUsable("stream");
+    this.lifecycle.assertUsable("stream");
     return this.#start(audio, options, callSite);
   }
 
@@ -131,15 +122,15 @@ export class WhisperPipeline implements AsyncDisposable {
    */
   live(chunks: AudioInput | NodeJS.ReadableStream, options?: LiveOptions): PipelineStream<LiveEvent, LiveResult> {
     const callSite = captureCallSite();
-    this.#session.lifecycle.assertUsable("listen");
-    const { model } = this.#session;
+    this.lifecycle.assertUsable("listen");
+    const model = this.#model;
     const parsed = parseLiveOptions(options);
     const call = planCall(model, parsed);
     const { sampleRate, signal } = parsed;
-    return this.#session.start<LiveEvent, LiveResult>(
+    return this.lifecycle.start<LiveEvent, LiveResult>(
       (control) => listen(model, { chunks, sampleRate, call }, control),
       callSite,
-      signal,
+      { signal },
     );
   }
 
@@ -149,33 +140,23 @@ export class WhisperPipeline implements AsyncDisposable {
    * @throws OptionError, UnsupportedError, DisposedError
    */
   explain(options?: WhisperOptions): Explanation {
-    this.#session.lifecycle.assertUsable("explain");
-    const { model } = this.#session;
+    this.lifecycle.assertUsable("explain");
+    const model = this.#model;
     return explainWhisper(model, planCall(model, parseWhisperOptions(options)));
-  }
-
-  /** Ends running calls (they reject with DisposedError), then gives all memory back. A second call does nothing more. */
-  dispose(): Promise<void> {
-    return this.#session.lifecycle.dispose();
-  }
-
-  /** Same as {@link dispose}; for `await using`. */
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.dispose();
   }
 
   #start(
     audio: unknown,
     options: WhisperOptions | undefined,
-    callSite: ReturnType<typeof captureCallSite>,
+    callSite: CallSite,
   ): PipelineStream<TranscriptSegment, Transcript> {
-    const { model } = this.#session;
+    const model = this.#model;
     const parsed = parseWhisperOptions(options);
     const call = planCall(model, parsed);
-    return this.#session.start<TranscriptSegment, Transcript>(
+    return this.lifecycle.start<TranscriptSegment, Transcript>(
       (control) => transcribe(model, { audio, call, options: parsed }, control),
       callSite,
-      parsed.signal,
+      { signal: parsed.signal },
     );
   }
 }

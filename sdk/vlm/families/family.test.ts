@@ -96,6 +96,10 @@ async function model(): Promise<{ model: TextModel<VLMPart>; native: FakeNative;
       encoder: new VisionEncoder(graphs, HIDDEN, "first.xml"),
       imageCacheBytes: 1000,
       loadFacts: {},
+      close: async () => {
+        await Promise.all([generator, ...graphs.values()].map((part) => part.close()));
+        await tokenizer.dispose();
+      },
     }),
   };
 }
