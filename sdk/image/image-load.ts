@@ -4,7 +4,7 @@ import { ModelError, UnsupportedError } from "../core/errors.js";
 import { attentionNote, namesGiven, resolveLoadOptions } from "../core/load-options.js";
 import { eventsOf } from "../core/native-events.js";
 import { nativeForDevice, openNative } from "../core/native-load.js";
-import type { NativeGenerator, NativeGraph } from "../core/native-types.js";
+import type { NativeGenerator, NativeGraph, NativeJob } from "../core/native-types.js";
 import { LoadProgressReporter } from "../core/progress.js";
 import { resolveCache } from "../models/cache.js";
 import { janusFacts, type JanusFacts } from "../models/janus-facts.js";
@@ -62,7 +62,7 @@ export async function loadImageModel(model: unknown, options: ImageLoadOptions):
     progress.report("tokenizer", 1);
     const ends = signal ?? new AbortController().signal;
     const open = async <Opened extends NativeGenerator | NativeGraph>(
-      start: () => { load: number; promise: Promise<Opened> },
+      start: () => NativeJob<Opened>,
     ): Promise<Opened> => {
       const part = await openNative(native, start, progress, ends);
       opened.push(part);
