@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "harness.hpp"
+#include "support/harness.hpp"
 
 namespace pergola::test {
 

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, it } from "vitest";
-import { fakeNativeError, FakeGraph, type FakeGraphScript } from "../testing/fake-native.js";
+import { afterEach, expect, it } from "vitest";
+import { fakeNativeError, FakeGraph, FakeNative, type FakeGraphScript } from "../testing/fake-native.js";
 import { ModelError } from "./errors.js";
 import { inferGraph } from "./infer-graph.js";
+import { setNativeForTesting } from "./native.js";
 import type { NativeTensor } from "./native-types.js";
 
 const tensor = (...values: number[]): NativeTensor => ({ shape: [values.length], data: Float32Array.from(values) });
@@ -10,8 +11,12 @@ const tensor = (...values: number[]): NativeTensor => ({ shape: [values.length],
 function graphOf(script: FakeGraphScript): FakeGraph {
   let id = 0;
   const options = { xml: "g.xml", bin: "g.bin", modelKey: "", device: "CPU", properties: {}, cacheDir: "" };
-  return new FakeGraph({ options, script, nextId: () => ++id });
+  const graph = new FakeGraph({ options, script, nextId: () => ++id });
+  setNativeForTesting(Object.assign(new FakeNative(), { stop: (job: number) => graph.stop(job) }));
+  return graph;
 }
+
+afterEach(() => setNativeForTesting(undefined));
 
 const double: FakeGraphScript = ([input]) => [tensor(...Array.from(input!.data, (value) => value * 2))];
 

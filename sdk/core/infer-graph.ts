@@ -1,6 +1,6 @@
-import { abortReason, throwIfAborted } from "./abort.js";
 import { fromNative } from "./errors.js";
 import type { CallSite } from "./call-site.js";
+import { runNativeJob } from "./native-job.js";
 import type { NativeGraph, NativeTensor } from "./native-types.js";
 
 export interface InferOptions {
@@ -22,19 +22,9 @@ export async function inferGraph(
   inputs: NativeTensor[],
   { signal, callSite }: InferOptions = {},
 ): Promise<NativeTensor[]> {
-  throwIfAborted(signal);
-  let stop: (() => void) | undefined;
   try {
-    const { job, promise } = graph.infer(inputs);
-    stop = () => graph.stop(job);
-    signal?.addEventListener("abort", stop, { once: true });
-    const outputs = await promise;
-    // It may have been through already when the signal fired.
-    throwIfAborted(signal);
-    return outputs;
+    return await runNativeJob(() => graph.infer(inputs), signal);
   } catch (error) {
-    throw signal?.aborted ? abortReason(signal) : fromNative(error, callSite);
-  } finally {
-    if (stop) signal?.removeEventListener("abort", stop);
+    throw signal?.aborted ? error : fromNative(error, callSite);
   }
 }

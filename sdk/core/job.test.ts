@@ -1,7 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { FakeNative, type FakeAnswer } from "../testing/fake-native.js";
 import { NativeError } from "./errors.js";
 import { Job } from "./job.js";
+import { setNativeForTesting } from "./native.js";
 import { eventsOf } from "./native-events.js";
 import type { NativeRequest } from "./native-types.js";
 
@@ -20,6 +21,7 @@ const SAMPLING: NativeRequest["sampling"] = {
 
 async function open(answer: FakeAnswer) {
   const native = new FakeNative({ answers: () => answer });
+  setNativeForTesting(native);
   const events = eventsOf(native);
   const generator = await native.openGenerator({
     source: { kind: "gguf", files: ["x.gguf"] },
@@ -56,6 +58,8 @@ async function open(answer: FakeAnswer) {
     });
   return { native, fake: native.generator, start, received };
 }
+
+afterAll(() => setNativeForTesting(undefined));
 
 describe("Job", () => {
   it("delivers tokens in order and tells how the request ended", async () => {

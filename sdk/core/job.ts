@@ -1,4 +1,5 @@
 import { fromNative } from "./errors.js";
+import { getNative } from "./native.js";
 import type { NativeEventRouter, RequestEvent } from "./native-events.js";
 import type { NativeEvent, NativeGenerator, NativeRequest, NativeRequestTimings } from "./native-types.js";
 
@@ -54,7 +55,7 @@ export class Job {
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
-    this.#options.generator.stop(this.#id);
+    getNative().stop(this.#id);
   }
 
   #receive(event: RequestEvent): void {

@@ -3,7 +3,7 @@ import type { NativeAddon, NativeEvent } from "./native-types.js";
 /** Everything that happens to one request. */
 export type RequestEvent = Extract<NativeEvent, { request: number }>;
 /** Progress of one load. */
-export type LoadEvent = Extract<NativeEvent, { load: number }>;
+export type LoadEvent = Extract<NativeEvent, { type: "progress" }>;
 
 /**
  * Hands the addon's events to whoever waits for them.
@@ -33,7 +33,7 @@ function installRouter(addon: NativeAddon): NativeEventRouter {
 
   const route = (event: NativeEvent): void => {
     if (event.type === "progress") {
-      loads.get(event.load)?.(event);
+      loads.get(event.job)?.(event);
       return;
     }
     const handler = requests.get(event.request);

@@ -1,8 +1,9 @@
-import { abortReason, throwIfAborted } from "./abort.js";
+import { throwIfAborted } from "./abort.js";
 import { checkDevice } from "./devices.js";
 import { getNative } from "./native.js";
 import { eventsOf } from "./native-events.js";
-import type { NativeAddon } from "./native-types.js";
+import { runNativeJob } from "./native-job.js";
+import type { NativeAddon, NativeJob } from "./native-types.js";
 import type { LoadProgressReporter } from "./progress.js";
 
 /**
@@ -35,30 +36,28 @@ export async function nativeForDevices(
  */
 export async function openNative<Opened extends { close(): Promise<void> }>(
   native: NativeAddon,
-  start: () => { load: number; promise: Promise<Opened> },
+  start: () => NativeJob<Opened>,
   progress: LoadProgressReporter,
   signal: AbortSignal,
 ): Promise<Opened> {
   const events = eventsOf(native);
-  const { load, promise } = start();
-  const onAbort = (): void => native.abortLoad(load);
-  signal.addEventListener("abort", onAbort, { once: true });
-  events.onLoad(load, (event) => progress.report(event.stage, event.fraction));
+  let load: number | undefined;
+  const startFollowed = (): NativeJob<Opened> => {
+    const started = start();
+    load = started.job;
+    events.onLoad(load, (event) => progress.report(event.stage, event.fraction));
+    return started;
+  };
   try {
-    const opened = await promise;
+    const opened = await runNativeJob(startFollowed, signal, (late) => late.close());
     try {
-      // The load may have been finished already when the signal fired.
-      throwIfAborted(signal);
       progress.assertListenerSound();
     } catch (error) {
       await opened.close();
       throw error;
     }
     return opened;
-  } catch (error) {
-    throw signal.aborted ? abortReason(signal) : error;
   } finally {
-    events.offLoad(load);
-    signal.removeEventListener("abort", onAbort);
+    if (load !== undefined) events.offLoad(load);
   }
 }

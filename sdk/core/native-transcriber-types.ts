@@ -1,3 +1,5 @@
+import type { NativeJob } from "./native-types.js";
+
 /** The transcriber's part of the native addon's description (`native-types.ts`). C++ side: `native/src/addon/transcriber_binding.cpp`. */
 
 /** Ids with a meaning of their own in a Whisper vocabulary. */
@@ -105,11 +107,17 @@ export interface NativeDecodeOptions {
 export interface NativeDecoding {
   /** Without the prompt and `<|endoftext|>`. */
   ids: Int32Array;
-  /** `stopped`: `stop()` was called; `ids` holds what had come. */
+  /** `stopped`: the job was stopped; `ids` holds what had come. */
   reason: "stop" | "length" | "stopped";
   /** Sum of natural logarithms of the chosen tokens' probabilities under the rules, `<|endoftext|>` included. */
   sumLogprob: number;
   /** Probability of `<|nospeech|>` after `<|startoftranscript|>`, over the whole vocabulary, without rules. 0 where there is none. */
+  noSpeechProb: number;
+}
+
+export interface NativeDetection {
+  /** Of the tokens that were asked for, in their order. */
+  probabilities: Float32Array;
   noSpeechProb: number;
 }
 
@@ -131,36 +139,36 @@ export interface NativeAlignment {
   probabilities: Float32Array;
 }
 
-export interface NativeTranscriber {
-  readonly info: NativeTranscriberInfo;
-  /** Encodes windows, one after the other; gives handles that must be released. Ends early when `stop(job)` is called: then fewer handles. */
-  encode(windows: NativeWindow[]): { job: number; promise: Promise<number[]> };
-  /** Softmax over `ids` alone after `<|startoftranscript|>`, a row for each window, and the no-speech probability. */
-  detect(windows: number[], ids: Int32Array): Promise<{ probabilities: Float32Array; noSpeechProb: number }[]>;
-  /** Decodes windows together; results in the order of the inputs. */
-  decode(
-    inputs: NativeDecodeInput[],
-    options: NativeDecodeOptions,
-  ): { job: number; promise: Promise<NativeDecoding[]> };
-  align(inputs: NativeAlignInput[]): Promise<NativeAlignment[]>;
-  /** Asks a job to end between steps; unknown jobs are ignored. */
-  stop(job: number): void;
-  /** Gives encoded windows back. */
-  release(windows: number[]): void;
-  /** Milliseconds spent so far, by stage, and counts. */
-  stats(): NativeTranscriberStats;
-  /** Ends running work and gives all memory back. */
-  close(): Promise<void>;
+/** What one call took, in ms: of its own work, not of others' that it waited for. What it did not do is 0. */
+export interface NativeTranscriberTimings {
+  encodeMs: number;
+  /** Inferences of prompts. */
+  prefillMs: number;
+  /** Inferences after the prompt's, and choosing tokens. */
+  decodeMs: number;
+  alignMs: number;
+  /** Inferences after the prompt's. */
+  steps: number;
 }
 
-export interface NativeTranscriberStats {
-  encodedWindows: number;
-  encodeMs: number;
-  /** Prompt inferences, decoding steps (inferences), tokens over all rows, and their times. */
-  prefillMs: number;
-  decodeSteps: number;
-  decodedTokens: number;
-  decodeMs: number;
-  sampleMs: number;
-  alignMs: number;
+/** A result with its own times. */
+export interface NativeTimed<Value> {
+  value: Value;
+  timings: NativeTranscriberTimings;
+}
+
+/** Calls run one after the other, in order. */
+export interface NativeTranscriber {
+  readonly info: NativeTranscriberInfo;
+  /** Encodes windows, one after the other; gives handles that must be released. Ends early when it is stopped: then fewer handles. */
+  encode(windows: NativeWindow[]): NativeJob<NativeTimed<number[]>>;
+  /** Softmax over `ids` alone after `<|startoftranscript|>`, a row for each window, and the no-speech probability. */
+  detect(windows: number[], ids: Int32Array): NativeJob<NativeTimed<NativeDetection[]>>;
+  /** Decodes windows together; results in the order of the inputs. Stopped, it ends between steps with what there is. */
+  decode(inputs: NativeDecodeInput[], options: NativeDecodeOptions): NativeJob<NativeTimed<NativeDecoding[]>>;
+  align(inputs: NativeAlignInput[]): NativeJob<NativeTimed<NativeAlignment[]>>;
+  /** Gives encoded windows back. */
+  release(windows: number[]): void;
+  /** Ends running work and gives all memory back. */
+  close(): Promise<void>;
 }

@@ -205,11 +205,21 @@ export interface NativeRequest {
   sampling: NativeSampling;
 }
 
-/** Events of all generators of this JavaScript environment, in order, in batches. */
+/**
+ * Work with one result. Numbers of jobs and of requests are unique in a JavaScript environment; `addon.stop` takes them.
+ * Work that cannot be stopped is a bare promise.
+ */
+export interface NativeJob<Result> {
+  job: number;
+  promise: Promise<Result>;
+}
+
+/** Events of this JavaScript environment, in order, in batches. */
 export type NativeEvent =
   | {
       type: "progress";
-      load: number;
+      /** Of the load. */
+      job: number;
       stage: "read" | "convert" | "compile" | "import" | "export" | "warm-up";
       fraction: number;
     }
@@ -224,7 +234,7 @@ export type NativeEvent =
   | {
       type: "end";
       request: number;
-      /** `stop`: a stop token (its id in `stopToken`). `length`: `maxNewTokens` or the context is used up. `stopped`: `stop(id)` was called. */
+      /** `stop`: a stop token (its id in `stopToken`). `length`: `maxNewTokens` or the context is used up. `stopped`: `addon.stop(id)` was called. */
       reason: "stop" | "length" | "stopped";
       stopToken?: number;
       timings: NativeRequestTimings;
@@ -248,8 +258,6 @@ export interface NativeGenerator {
   readonly info: NativeGeneratorInfo;
   /** Queues a request and returns its id; events follow, ending with exactly one `end` or `error`. Throws `disposed` after `close()`. */
   submit(request: NativeRequest): number;
-  /** Asks a request to end; its `end` event comes when it has left the batch. Unknown or ended ids are ignored. */
-  stop(request: number): void;
   stats(): NativeGeneratorStats;
   /** Stops every request (each still gets its last event) and resolves when the scheduler thread has ended and memory is given back. */
   close(): Promise<void>;
@@ -291,10 +299,11 @@ export interface NativeGraphInfo {
 /** A compiled model that keeps nothing between inferences: encoders, projectors, decoders of pictures. */
 export interface NativeGraph {
   readonly info: NativeGraphInfo;
-  /** Runs in a thread of its own; calls run one after the other, in order. Rejects with `aborted` after `stop(job)`. */
-  infer(inputs: NativeTensor[]): { job: number; promise: Promise<NativeTensor[]> };
-  /** Cuts an inference short, or takes a waiting one out; unknown jobs are ignored. */
-  stop(job: number): void;
+  /**
+   * Runs in a thread of its own; calls run one after the other, in order. Stopping cuts an inference short, or takes a waiting one
+   * out; it rejects with `aborted`.
+   */
+  infer(inputs: NativeTensor[]): NativeJob<NativeTensor[]>;
   /** Cuts running inferences short and gives memory back. */
   close(): Promise<void>;
 }
@@ -308,11 +317,15 @@ export interface NativeAddon {
   setEventHandler(handler: (events: NativeEvent[]) => void): void;
   listDevices(): Promise<NativeDevice[]>;
   systemInfo(): NativeSystemInfo;
-  /** Starts loading. `load` appears in progress events and is what `abortLoad` takes (rejects with code `aborted`). */
-  openGenerator(options: NativeGeneratorOptions): { load: number; promise: Promise<NativeGenerator> };
-  openTranscriber(options: NativeTranscriberOptions): { load: number; promise: Promise<NativeTranscriber> };
-  openGraph(options: NativeGraphOptions): { load: number; promise: Promise<NativeGraph> };
-  abortLoad(load: number): void;
+  /** Starts loading. Progress events name the job; a load that is stopped rejects with `aborted`. */
+  openGenerator(options: NativeGeneratorOptions): NativeJob<NativeGenerator>;
+  openTranscriber(options: NativeTranscriberOptions): NativeJob<NativeTranscriber>;
+  openGraph(options: NativeGraphOptions): NativeJob<NativeGraph>;
+  /**
+   * Asks a job or a generator's request to end soon. What comes of it is said where it begins: a request gets its `end` event when it
+   * has left the batch. Unknown and ended ones are ignored.
+   */
+  stop(job: number): void;
   /**
    * Cuts short all work of this JavaScript environment and waits for it. For the end of the process: promises do not settle any more,
    * and nothing can be started afterwards.
@@ -320,17 +333,17 @@ export interface NativeAddon {
   shutDown(): void;
   /**
    * Antialiased resize of 8-bit RGB pixels (rows of `width * 3` bytes), equal to Pillow's `Image.resize` bit by bit, in threads of
-   * the addon. `pixels` must not change until the promise resolves.
+   * the addon. `pixels` must not change until the promise resolves. Too short to be stopped.
    */
   resizeImage(
     pixels: Uint8Array,
     size: { width: number; height: number },
     target: { width: number; height: number },
     filter: NativeResizeFilter,
-  ): Promise<Uint8Array>;
+  ): NativeJob<Uint8Array>;
   /** A spectrogram without a model. `bins`: 80 or 128 (any count works). */
   createLogMel(bins: number): NativeLogMel;
 }
 
 /** Raised when the addon's and the SDK's idea of this file differ. */
-export const NATIVE_ABI = 3;
+export const NATIVE_ABI = 4;

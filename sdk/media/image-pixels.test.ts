@@ -52,8 +52,10 @@ describe("resizing", () => {
   });
 
   it("gives a native error the SDK's class", async () => {
-    native.resizeImage = () =>
-      Promise.reject(Object.assign(new Error("filter must be one of them"), { code: "option", details: {} }));
+    native.resizeImage = () => ({
+      job: 1,
+      promise: Promise.reject(Object.assign(new Error("filter must be one of them"), { code: "option", details: {} })),
+    });
     await expect(resizeImage(numbered(2, 2), 1, 1, "bilinear")).rejects.toThrow(OptionError);
   });
 });

@@ -28,7 +28,11 @@ export async function resizeImage(
   if (width === image.width && height === image.height) return image;
   try {
     const size = { width: image.width, height: image.height };
-    return new RgbImage(width, height, await getNative().resizeImage(image.data, size, { width, height }, filter));
+    return new RgbImage(
+      width,
+      height,
+      await getNative().resizeImage(image.data, size, { width, height }, filter).promise,
+    );
   } catch (error) {
     throw fromNative(error, callSite);
   }

@@ -60,7 +60,8 @@ async function listen(source: WhisperModelSource, samples: Float32Array): Promis
     const mel = getNative().createLogMel(80);
     await mel.append(samples);
     await mel.finish();
-    const [window] = (await transcriber.encode([{ mel, start: 0, count: mel.frames }]).promise) as [number];
+    const { value } = await transcriber.encode([{ mel, start: 0, count: mel.frames }]).promise;
+    const window = value[0]!;
     const decode = async (timestamps: boolean): Promise<NativeDecoding> => {
       const prompt = Int32Array.from(timestamps ? PROMPT : [...PROMPT, NO_TIMESTAMPS]);
       const { promise } = transcriber.decode([{ window, prompt, sotIndex: 0, seed: 1 }], {
@@ -69,11 +70,12 @@ async function listen(source: WhisperModelSource, samples: Float32Array): Promis
         suppressTokens: Int32Array.from(source.generationConfig["suppress_tokens"] as number[]),
         beginSuppressTokens: Int32Array.from(source.generationConfig["begin_suppress_tokens"] as number[]),
       });
-      return (await promise)[0]!;
+      return (await promise).value[0]!;
     };
-    const [detected] = await transcriber.detect([window], Int32Array.of(258, 259, 260));
+    const [detected] = (await transcriber.detect([window], Int32Array.of(258, 259, 260)).promise).value;
     const ids = Int32Array.from([...PROMPT, NO_TIMESTAMPS, 40, 41, 42, 43, 256]);
-    const [words] = await transcriber.align([{ window, frames: mel.frames, ids, sotLength: PROMPT.length }]);
+    const input = { window, frames: mel.frames, ids, sotLength: PROMPT.length };
+    const [words] = (await transcriber.align([input]).promise).value;
     return {
       plain: await decode(false),
       timed: await decode(true),

@@ -1,7 +1,7 @@
 import { throwIfAborted } from "../core/abort.js";
 import { namesGiven, type CommonLoadOptions, type ResolvedCommonOptions } from "../core/load-options.js";
 import { nativeForDevices, openNative } from "../core/native-load.js";
-import type { NativeAddon } from "../core/native-types.js";
+import type { NativeAddon, NativeJob } from "../core/native-types.js";
 import type { LoadedModel } from "../core/pipeline.js";
 import { LoadProgressReporter } from "../core/progress.js";
 import { resolveCache, type CacheFolder } from "./cache.js";
@@ -105,7 +105,7 @@ export class LoadRun {
 
   /** Opens a native part, which belongs to the load from then on. */
   async open<Opened extends { close(): Promise<void> }>(
-    start: (native: NativeAddon) => { load: number; promise: Promise<Opened> },
+    start: (native: NativeAddon) => NativeJob<Opened>,
   ): Promise<Opened> {
     const opened = await openNative(this.native, () => start(this.native), this.progress, this.#ends);
     return this.own(opened, () => opened.close());

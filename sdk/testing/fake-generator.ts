@@ -108,6 +108,7 @@ export class FakeGenerator implements NativeGenerator {
     return id;
   }
 
+  /** What the addon's `stop` does. */
   stop(request: number): void {
     const running = this.#running.find(({ id }) => id === request);
     if (!running) return;

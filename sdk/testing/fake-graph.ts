@@ -1,5 +1,11 @@
 import path from "node:path";
-import type { NativeGraph, NativeGraphInfo, NativeGraphOptions, NativeTensor } from "../core/native-types.js";
+import type {
+  NativeGraph,
+  NativeGraphInfo,
+  NativeGraphOptions,
+  NativeJob,
+  NativeTensor,
+} from "../core/native-types.js";
 import { fakeNativeError } from "./fake-generator.js";
 
 /** What a graph computes: the inputs as they were passed, to one tensor for each output. May throw what the addon would. */
@@ -69,7 +75,7 @@ export class FakeGraph implements NativeGraph {
     this.#schedule();
   }
 
-  infer(inputs: NativeTensor[]): { job: number; promise: Promise<NativeTensor[]> } {
+  infer(inputs: NativeTensor[]): NativeJob<NativeTensor[]> {
     if (this.closed) throw fakeNativeError("disposed", "the graph is closed");
     const job = this.#nextId();
     const promise = new Promise<NativeTensor[]>((resolve, reject) => {
@@ -79,6 +85,7 @@ export class FakeGraph implements NativeGraph {
     return { job, promise };
   }
 
+  /** What the addon's `stop` does. */
   stop(job: number): void {
     const index = this.#waiting.findIndex((waiting) => waiting.job === job);
     if (index < 0) return;

@@ -142,10 +142,10 @@ describe("loads", () => {
     const events: NativeEvent[] = [];
     native.setEventHandler((batch) => void events.push(...batch));
     native.holdLoads();
-    const { load, promise } = native.openGenerator(OPTIONS);
+    const { job, promise } = native.openGenerator(OPTIONS);
     await turns(2);
-    expect(events[0]).toMatchObject({ type: "progress", load, stage: "read" });
-    native.abortLoad(load);
+    expect(events[0]).toMatchObject({ type: "progress", job, stage: "read" });
+    native.stop(job);
     await expect(promise).rejects.toMatchObject({ code: "aborted" });
   });
 

@@ -10,6 +10,7 @@ import {
   type NativeGraph,
   type NativeGraphInfo,
   type NativeGraphOptions,
+  type NativeJob,
   type NativeLogMel,
   type NativeResizeFilter,
   type NativeSystemInfo,
@@ -65,7 +66,7 @@ interface Load {
 /**
  * An addon made of scripts, for unit tests of everything above the native core. It keeps to the contract of
  * `native-types.ts`: events in order and in batches, never inside a call; exactly one last event for a request;
- * `close()` ends requests first; loads can be aborted.
+ * `close()` ends requests first; jobs can be stopped.
  */
 export class FakeNative implements NativeAddon {
   readonly info: NativeAddon["info"];
@@ -139,17 +140,17 @@ export class FakeNative implements NativeAddon {
     return { cpuModel: "Fake CPU", cpuFlags: ["avx2"], totalMemoryBytes: 16e9, availableMemoryBytes: 8e9 };
   }
 
-  openGenerator(options: NativeGeneratorOptions): { load: number; promise: Promise<NativeGenerator> } {
+  openGenerator(options: NativeGeneratorOptions): NativeJob<NativeGenerator> {
     this.loads.push(options);
     return this.#load(() => this.#open(options));
   }
 
-  openTranscriber(options: NativeTranscriberOptions): { load: number; promise: Promise<NativeTranscriber> } {
+  openTranscriber(options: NativeTranscriberOptions): NativeJob<NativeTranscriber> {
     this.transcriberLoads.push(options);
     return this.#load(() => this.#openTranscriber(options));
   }
 
-  openGraph(options: NativeGraphOptions): { load: number; promise: Promise<NativeGraph> } {
+  openGraph(options: NativeGraphOptions): NativeJob<NativeGraph> {
     return this.#load(() => this.#openGraph(options));
   }
 
@@ -159,7 +160,7 @@ export class FakeNative implements NativeAddon {
     size: { width: number; height: number },
     target: { width: number; height: number },
     filter: NativeResizeFilter,
-  ): Promise<Uint8Array> {
+  ): NativeJob<Uint8Array> {
     this.resizes.push({ size, target, filter });
     const resized = new Uint8Array(target.width * target.height * 3);
     for (let y = 0; y < target.height; y++) {
@@ -170,7 +171,7 @@ export class FakeNative implements NativeAddon {
         resized.set(pixels.subarray(from, from + 3), (y * target.width + x) * 3);
       }
     }
-    return Promise.resolve(resized);
+    return { job: ++this.#lastId, promise: Promise.resolve(resized) };
   }
 
   createLogMel(bins: number): NativeLogMel {
@@ -183,11 +184,12 @@ export class FakeNative implements NativeAddon {
     // Nothing runs in threads here.
   }
 
-  abortLoad(load: number): void {
-    setImmediate(() => this.#pending.get(load)?.abort());
+  stop(job: number): void {
+    setImmediate(() => this.#pending.get(job)?.abort());
+    for (const owner of [...this.generators, ...this.graphs, ...this.transcribers]) owner.stop(job);
   }
 
-  #load<Opened>(open: () => Opened): { load: number; promise: Promise<Opened> } {
+  #load<Opened>(open: () => Opened): NativeJob<Opened> {
     const id = ++this.#lastId;
     const promise = new Promise<Opened>((resolve, reject) => {
       this.#pending.set(id, {
@@ -196,7 +198,7 @@ export class FakeNative implements NativeAddon {
           this.#pending.delete(id);
           if (this.#options.loadError) reject(this.#options.loadError);
           else {
-            this.#emit([{ type: "progress", load: id, stage: "warm-up", fraction: 1 }]);
+            this.#emit([{ type: "progress", job: id, stage: "warm-up", fraction: 1 }]);
             resolve(open());
           }
         },
@@ -209,12 +211,12 @@ export class FakeNative implements NativeAddon {
     setImmediate(() => {
       if (!this.#pending.has(id)) return;
       this.#emit([
-        { type: "progress", load: id, stage: "read", fraction: 1 },
-        { type: "progress", load: id, stage: "compile", fraction: 0.5 },
+        { type: "progress", job: id, stage: "read", fraction: 1 },
+        { type: "progress", job: id, stage: "compile", fraction: 0.5 },
       ]);
       if (!this.#holdLoads) this.#pending.get(id)?.finish();
     });
-    return { load: id, promise };
+    return { job: id, promise };
   }
 
   #openGraph(options: NativeGraphOptions): FakeGraph {

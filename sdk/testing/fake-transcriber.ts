@@ -4,10 +4,13 @@ import type {
   NativeDecodeInput,
   NativeDecodeOptions,
   NativeDecoding,
+  NativeDetection,
   NativeErrorShape,
+  NativeJob,
+  NativeTimed,
   NativeTranscriber,
   NativeTranscriberInfo,
-  NativeTranscriberStats,
+  NativeTranscriberTimings,
   NativeWindow,
 } from "../core/native-types.js";
 import { fakeNativeError } from "./fake-generator.js";
@@ -56,21 +59,13 @@ export class FakeTranscriber implements NativeTranscriber {
   readonly aligned: NativeAlignInput[] = [];
   /** Calls of `detect`. */
   detections = 0;
+  /** Steps of all decodings so far. */
+  decodeSteps = 0;
   closed = false;
   readonly #script: FakeTranscriberScript;
   readonly #nextId: () => number;
   readonly #windows = new Map<number, NativeWindow>();
   readonly #jobs = new Map<number, Stop>();
-  readonly #stats: NativeTranscriberStats = {
-    encodedWindows: 0,
-    encodeMs: 0,
-    prefillMs: 0,
-    decodeSteps: 0,
-    decodedTokens: 0,
-    decodeMs: 0,
-    sampleMs: 0,
-    alignMs: 0,
-  };
   #queue: Promise<unknown> = Promise.resolve();
   #gate: Promise<void> = Promise.resolve();
   #open: () => void = () => undefined;
@@ -101,8 +96,8 @@ export class FakeTranscriber implements NativeTranscriber {
     this.#open();
   }
 
-  encode(windows: NativeWindow[]): { job: number; promise: Promise<number[]> } {
-    return this.#job(async (stop) => {
+  encode(windows: NativeWindow[]): NativeJob<NativeTimed<number[]>> {
+    return this.#job(async (stop, timings) => {
       if (this.#script.encodeError) throw this.#script.encodeError;
       const handles: number[] = [];
       for (const window of windows) {
@@ -111,15 +106,14 @@ export class FakeTranscriber implements NativeTranscriber {
         const handle = this.#nextId();
         this.#windows.set(handle, window);
         this.encoded.push(window);
-        this.#stats.encodedWindows++;
-        this.#stats.encodeMs += 10;
+        timings.encodeMs += 10;
         handles.push(handle);
       }
       return handles;
     });
   }
 
-  detect(windows: number[], ids: Int32Array): Promise<{ probabilities: Float32Array; noSpeechProb: number }[]> {
+  detect(windows: number[], ids: Int32Array): NativeJob<NativeTimed<NativeDetection[]>> {
     this.detections++;
     return this.#job(async () => {
       await turn();
@@ -128,20 +122,17 @@ export class FakeTranscriber implements NativeTranscriber {
         const probabilities = found?.probabilities ?? Array.from(ids, (_, index) => (index === 0 ? 1 : 0));
         return { probabilities: Float32Array.from(probabilities), noSpeechProb: found?.noSpeechProb ?? 0.01 };
       });
-    }).promise;
+    });
   }
 
-  decode(
-    inputs: NativeDecodeInput[],
-    options: NativeDecodeOptions,
-  ): { job: number; promise: Promise<NativeDecoding[]> } {
+  decode(inputs: NativeDecodeInput[], options: NativeDecodeOptions): NativeJob<NativeTimed<NativeDecoding[]>> {
     const length = inputs[0]!.prompt.length;
     if (inputs.some(({ prompt, sotIndex }) => prompt.length !== length || sotIndex !== inputs[0]!.sotIndex)) {
       throw fakeNativeError("option", "prompts must have one length");
     }
     if (length >= this.info.maxPositions) throw fakeNativeError("option", "the prompt is too long");
     this.decodes.push({ inputs, options });
-    return this.#job(async (stop) => {
+    return this.#job(async (stop, timings) => {
       const most = Math.min(options.maxNewTokens, this.info.maxPositions - length);
       const answers = inputs.map((input) => {
         const { sotIndex, seed, prefixLength = 0 } = input;
@@ -158,16 +149,16 @@ export class FakeTranscriber implements NativeTranscriber {
       });
       const longest = Math.min(most, Math.max(...answers.map(({ ids }) => ids.length)));
       let step = 0;
-      this.#stats.prefillMs += 5;
+      timings.prefillMs += 5;
       while (step < longest && !this.#ends(stop)) {
         await turn();
         step++;
-        this.#stats.decodeSteps++;
-        this.#stats.decodeMs += 2;
+        this.decodeSteps++;
+        timings.steps++;
+        timings.decodeMs += 2;
       }
       return answers.map(({ ids, avgLogprob = -0.2, noSpeechProb = 0.01 }): NativeDecoding => {
         const kept = ids.slice(0, step);
-        this.#stats.decodedTokens += kept.length;
         const cut = kept.length < ids.length;
         return {
           ids: Int32Array.from(kept),
@@ -179,10 +170,10 @@ export class FakeTranscriber implements NativeTranscriber {
     });
   }
 
-  align(inputs: NativeAlignInput[]): Promise<NativeAlignment[]> {
-    return this.#job(async () => {
+  align(inputs: NativeAlignInput[]): NativeJob<NativeTimed<NativeAlignment[]>> {
+    return this.#job(async (_stop, timings) => {
       await turn();
-      this.#stats.alignMs += 3;
+      timings.alignMs += 3;
       return inputs.map((input) => {
         this.aligned.push(input);
         const words = input.ids.length - input.sotLength - 2;
@@ -192,9 +183,10 @@ export class FakeTranscriber implements NativeTranscriber {
         };
         return { starts: Int32Array.from(found.starts), probabilities: Float32Array.from(found.probabilities) };
       });
-    }).promise;
+    });
   }
 
+  /** What the addon's `stop` does. */
   stop(job: number): void {
     const found = this.#jobs.get(job);
     if (found) found.stopped = true;
@@ -202,10 +194,6 @@ export class FakeTranscriber implements NativeTranscriber {
 
   release(windows: number[]): void {
     for (const window of windows) this.#windows.delete(window);
-  }
-
-  stats(): NativeTranscriberStats {
-    return { ...this.#stats };
   }
 
   async close(): Promise<void> {
@@ -226,15 +214,16 @@ export class FakeTranscriber implements NativeTranscriber {
     return window;
   }
 
-  #job<Value>(work: (stop: Stop) => Promise<Value>): { job: number; promise: Promise<Value> } {
+  #job<Value>(work: (stop: Stop, timings: NativeTranscriberTimings) => Promise<Value>): NativeJob<NativeTimed<Value>> {
     const job = this.#nextId();
     const stop: Stop = { stopped: false };
+    const timings = { encodeMs: 0, prefillMs: 0, decodeMs: 0, alignMs: 0, steps: 0 };
     this.#jobs.set(job, stop);
     const promise = this.#queue.then(async () => {
       try {
         await this.#gate;
         if (this.#closing) throw fakeNativeError("disposed", "this transcriber is closed");
-        return await work(stop);
+        return { value: await work(stop, timings), timings };
       } finally {
         this.#jobs.delete(job);
       }

@@ -165,7 +165,7 @@ describe("batched mode", () => {
       script((index) => (index === 0 ? whole(" A.") : [at(0), ...say(" B."), at(2), at(2), ...long])),
     );
     const stream = whisper.stream(audio, BATCHED);
-    while (native.transcriber.stats().decodeSteps < 30) await new Promise((resolve) => setImmediate(resolve));
+    while (native.transcriber.decodeSteps < 30) await new Promise((resolve) => setImmediate(resolve));
     await stream.stop();
     const { text, finishReason } = await stream.result;
     expect([text, finishReason]).toEqual(["A. B.", "stop"]);

@@ -1,20 +1,20 @@
 import type { MetricsClock } from "../core/metrics.js";
+import { stoppable } from "../core/native-job.js";
 import type {
   NativeAlignInput,
   NativeAlignment,
   NativeDecodeInput,
   NativeDecodeOptions,
   NativeDecoding,
+  NativeJob,
+  NativeTimed,
   NativeTranscriber,
-  NativeTranscriberStats,
   NativeWindow,
 } from "../core/native-types.js";
 import type { EndKind, StreamControl } from "../core/stream.js";
 
 /** What is needed of a stream's control. */
 export type EngineControl = Pick<StreamControl<never>, "ending" | "onEnding">;
-
-type Job<Value> = { job: number; promise: Promise<Value> };
 
 /**
  * One call's use of the native transcriber: its work ends when the call's stream is ended, the windows it encoded are given
@@ -29,15 +29,13 @@ export class WhisperEngine {
   readonly #control: EngineControl;
   readonly #clock: MetricsClock;
   readonly #held = new Set<number>();
-  readonly #jobs = new Set<number>();
+  readonly #ended = new AbortController();
 
   constructor(transcriber: NativeTranscriber, control: EngineControl, clock: MetricsClock) {
     this.#transcriber = transcriber;
     this.#control = control;
     this.#clock = clock;
-    control.onEnding(() => {
-      for (const job of this.#jobs) transcriber.stop(job);
-    });
+    control.onEnding(() => this.#ended.abort());
   }
 
   /** The end that was asked for; work that is begun after it is not run. */
@@ -48,7 +46,7 @@ export class WhisperEngine {
   /** Encodes windows; fewer handles than windows, or none, if the call is ended meanwhile. */
   async encode(windows: NativeWindow[]): Promise<number[]> {
     if (this.ending) return [];
-    const handles = await this.#run(() => this.#transcriber.encode(windows));
+    const handles = await this.#run(this.#transcriber.encode(windows));
     for (const handle of handles) this.#held.add(handle);
     this.windows += handles.length;
     return handles;
@@ -56,18 +54,18 @@ export class WhisperEngine {
 
   /** Probabilities of the tokens `ids` after `<|startoftranscript|>`, a list for each window. */
   async detect(windows: number[], ids: readonly number[]): Promise<Float32Array[]> {
-    const found = await this.#timed(() => this.#transcriber.detect(windows, Int32Array.from(ids)));
+    const found = await this.#run(this.#transcriber.detect(windows, Int32Array.from(ids)));
     return found.map(({ probabilities }) => probabilities);
   }
 
   async decode(inputs: NativeDecodeInput[], options: NativeDecodeOptions): Promise<NativeDecoding[]> {
-    const decoded = await this.#run(() => this.#transcriber.decode(inputs, options));
+    const decoded = await this.#run(this.#transcriber.decode(inputs, options));
     for (const { ids } of decoded) this.tokens += ids.length;
     return decoded;
   }
 
-  align(inputs: NativeAlignInput[]): Promise<NativeAlignment[]> {
-    return this.#timed(() => this.#transcriber.align(inputs));
+  async align(inputs: NativeAlignInput[]): Promise<NativeAlignment[]> {
+    return this.#run(this.#transcriber.align(inputs));
   }
 
   release(handles: readonly number[]): void {
@@ -80,41 +78,12 @@ export class WhisperEngine {
     this.release([...this.#held]);
   }
 
-  async #run<Value>(start: () => Job<Value>): Promise<Value> {
-    return this.#timed(async () => {
-      const { job, promise } = start();
-      this.#jobs.add(job);
-      // The end may have been asked for by what `start` called.
-      if (this.ending) this.#transcriber.stop(job);
-      try {
-        return await promise;
-      } finally {
-        this.#jobs.delete(job);
-      }
-    });
-  }
-
-  /** Counts the time by stages. Where several calls run at once, the engine's own counters hold theirs too, so the wall time bounds them. */
-  async #timed<Value>(work: () => Promise<Value>): Promise<Value> {
-    const before = this.#transcriber.stats();
-    const started = performance.now();
-    try {
-      return await work();
-    } finally {
-      const passed = performance.now() - started;
-      this.#count(before, this.#transcriber.stats(), passed);
-    }
-  }
-
-  #count(before: NativeTranscriberStats, after: NativeTranscriberStats, passed: number): void {
-    const spent = {
-      encode: after.encodeMs - before.encodeMs,
-      prefill: after.prefillMs - before.prefillMs,
-      decode: after.decodeMs - before.decodeMs + after.sampleMs - before.sampleMs + after.alignMs - before.alignMs,
-    };
-    const total = spent.encode + spent.prefill + spent.decode;
-    const share = total > passed ? passed / total : 1;
-    for (const [stage, ms] of Object.entries(spent) as [keyof typeof spent, number][])
-      this.#clock.add(stage, ms * share);
+  /** The job's result; its own times are added to the call's. */
+  async #run<Value>(job: NativeJob<NativeTimed<Value>>): Promise<Value> {
+    const { value, timings } = await stoppable(job, this.#ended.signal);
+    this.#clock.add("encode", timings.encodeMs);
+    this.#clock.add("prefill", timings.prefillMs);
+    this.#clock.add("decode", timings.decodeMs + timings.alignMs);
+    return value;
   }
 }

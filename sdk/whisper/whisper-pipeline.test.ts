@@ -51,7 +51,7 @@ describe("streams", () => {
       sentences({ 0: [at(0), ...say(" Done."), at(2), at(2), ...say(" this takes long".repeat(20)), at(20)] }),
     );
     const stream = whisper.stream(babble(25), ENGLISH);
-    while ((native.transcriber.stats().decodeSteps ?? 0) < 20) await new Promise((resolve) => setImmediate(resolve));
+    while (native.transcriber.decodeSteps < 20) await new Promise((resolve) => setImmediate(resolve));
     await stream.stop();
     expect(await stream.result).toMatchObject({
       text: "Done.",

@@ -1,5 +1,6 @@
 #include "environment.hpp"
 
+#include "base/error.hpp"
 #include "events.hpp"
 
 namespace pergola {
@@ -58,11 +59,14 @@ void Environment::tear_down() {
     // The environment ends (process exit, worker terminated). Native threads must be gone before the memory they use is.
     ended_ = true;
     mailbox_->shut();
-    for (auto& [id, control] : loads_) control->aborted = true;
+    for (auto& [id, running] : running_)
+        if (running.options.stop) running.options.stop();
     for (auto* handle : handles_) handle->interrupt();
-    for (auto& [id, thread] : threads_) thread.join();
-    threads_.clear();
+    for (auto& [id, running] : running_)
+        if (running.thread.joinable()) running.thread.join();
+    queue_->close();
     for (auto* handle : handles_) handle->close_now();
+    running_.clear();
     handles_.clear();
     handler_.Reset();
 }
@@ -79,52 +83,59 @@ void Environment::send(Napi::Array events) {
     }
 }
 
-void Environment::hold() {
-    if (held_++ == 0) napi_ref_threadsafe_function(env_, bell_);
+Environment::Running& Environment::add_running(uint64_t id) {
+    if (running_.empty()) napi_ref_threadsafe_function(env_, bell_);
+    return running_[id];
 }
 
-void Environment::let_go() {
-    if (--held_ == 0) napi_unref_threadsafe_function(env_, bell_);
+void Environment::remove_running(uint64_t id) {
+    const auto found = running_.find(id);
+    if (found == running_.end()) return;
+    Running ended = std::move(found->second);
+    running_.erase(found);
+    if (ended.thread.joinable()) ended.thread.join();
+    if (ended.owner) ended.owner->let_go();
+    if (running_.empty()) napi_unref_threadsafe_function(env_, bell_);
 }
 
-void Environment::run(std::function<void()> work, std::function<void(Napi::Env, std::exception_ptr)> done) {
+void Environment::start(uint64_t id, JobOptions options, std::function<void()> work, std::function<void(Napi::Env, std::exception_ptr)> done) {
     if (ended_) return;  // nobody will see it: the process is leaving
-    hold();
-    const uint64_t id = ++last_thread_;
-    auto mailbox = mailbox_;
-    threads_[id] = std::thread([this, id, mailbox, work = std::move(work), done = std::move(done)] {
+    Running& running = add_running(id);
+    running.options = std::move(options);
+    running.settle = [this, id, mailbox = mailbox_, done = std::move(done)](std::exception_ptr error) {
+        mailbox->post(Mailbox::Task([this, id, error, done](Napi::Env env) {
+            remove_running(id);
+            done(env, error);
+        }));
+    };
+    auto task = [work = std::move(work), settle = running.settle] {
         std::exception_ptr error;
         try {
             work();
         } catch (...) {
             error = std::current_exception();
         }
-        mailbox->post(Mailbox::Task([this, id, error, done](Napi::Env env) {
-            threads_[id].join();
-            threads_.erase(id);
-            let_go();
-            done(env, error);
-        }));
-    });
+        settle(error);
+    };
+    if (running.options.queue) running.place = running.options.queue->push(task);
+    // Work for a queue that is closed fails by itself, as its object is closed too.
+    if (running.place == 0) running.thread = std::thread(std::move(task));
 }
 
-void Environment::abort_load(double id) {
-    const auto found = loads_.find(static_cast<uint64_t>(id));
-    if (found != loads_.end()) found->second->aborted = true;
-}
-
-void Environment::begin_request(uint64_t id, NativeHandle* owner) {
-    hold();
+void Environment::add_request(uint64_t id, NativeHandle* owner, std::function<void()> stop) {
+    Running& running = add_running(id);
+    running.options.stop = std::move(stop);
+    running.owner = owner;
     owner->keep();
-    requests_[id] = owner;
 }
 
-void Environment::end_request(uint64_t id) {
-    const auto found = requests_.find(id);
-    if (found == requests_.end()) return;
-    found->second->let_go();
-    requests_.erase(found);
-    let_go();
+void Environment::stop(uint64_t id) {
+    const auto found = running_.find(id);
+    if (found == running_.end()) return;
+    Running& running = found->second;
+    if (running.options.stop) running.options.stop();
+    if (running.options.abort_waiting && running.options.queue && running.options.queue->remove(running.place))
+        running.settle(std::make_exception_ptr(EngineError(ErrorCode::Aborted, "the job was stopped before it began")));
 }
 
 void Environment::on_bell(napi_env env, napi_value, void* context, void*) {
@@ -146,7 +157,7 @@ void Environment::deliver(Napi::Env env) {
     };
     if (!events.empty()) unless_terminating([&] { send(to_js(env, events)); });
     for (const auto& event : events)
-        if (event.type == Event::Type::End || event.type == Event::Type::Error) end_request(event.request);
+        if (event.type == Event::Type::End || event.type == Event::Type::Error) remove_running(event.request);
     for (auto& task : tasks) unless_terminating([&] { task(env); });
 }
 

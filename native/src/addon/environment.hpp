@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/language_model.hpp"
-#include "engine/request.hpp"
+#include "base/work_queue.hpp"
+#include "generate/request.hpp"
 
 namespace pergola {
 
@@ -53,6 +53,16 @@ private:
     std::vector<Task> tasks_;
 };
 
+/// How work runs and how it is stopped.
+struct JobOptions {
+    /// On JavaScript's thread: asks the work to end. Null: it cannot be stopped.
+    std::function<void()> stop;
+    /// Runs it after everything that was put there before. Null: on a thread of its own.
+    std::shared_ptr<WorkQueue> queue;
+    /// Stopped while it waits in the queue, it does not begin and fails with `aborted`.
+    bool abort_waiting = false;
+};
+
 /// What the addon keeps for one JavaScript environment (main thread or worker). All members are used on its thread only.
 class Environment {
 public:
@@ -64,43 +74,49 @@ public:
     void set_handler(Napi::Function handler);
     /// Calls the handler with an array of events. Does nothing before there is one.
     void send(Napi::Array events);
-    double next_id() { return static_cast<double>(++last_id_); }
+    /// Numbers of jobs and requests: unique in the environment.
+    uint64_t next_id() { return ++last_id_; }
+    /// For short work of objects without a queue of their own (spectrograms).
+    const std::shared_ptr<WorkQueue>& queue() const { return queue_; }
 
     /// Ends all native work of the environment and waits for it; nothing can be started afterwards. May be called more than once.
     void tear_down();
 
-    /// While something is held, the event loop stays alive.
-    void hold();
-    void let_go();
-
-    /// Runs `work` on a thread of its own that ends before the environment does, then `done` on the JavaScript thread.
-    void run(std::function<void()> work, std::function<void(Napi::Env, std::exception_ptr)> done);
-
-    void add_load(double id, std::shared_ptr<LoadControl> control) { loads_[static_cast<uint64_t>(id)] = std::move(control); }
-    void remove_load(double id) { loads_.erase(static_cast<uint64_t>(id)); }
-    void abort_load(double id);
+    /// Runs `work` on a native thread that ends before the environment does, then `done` on the JavaScript thread. Until then the event
+    /// loop stays alive.
+    void start(uint64_t id, JobOptions options, std::function<void()> work, std::function<void(Napi::Env, std::exception_ptr)> done);
+    /// A request whose events come through the mailbox. Its owner is kept from garbage collection, and the event loop alive, until the
+    /// last event is delivered.
+    void add_request(uint64_t id, NativeHandle* owner, std::function<void()> stop);
+    /// Stops a job or request; unknown ones are ignored.
+    void stop(uint64_t id);
 
     void add(NativeHandle* handle) { handles_.insert(handle); }
     void remove(NativeHandle* handle) { handles_.erase(handle); }
-    /// The object that owns a running request is kept from garbage collection until the request's last event is delivered.
-    void begin_request(uint64_t id, NativeHandle* owner);
-    void end_request(uint64_t id);
 
 private:
+    /// A job or request that has not ended.
+    struct Running {
+        JobOptions options;
+        uint64_t place = 0;  // in the queue
+        std::thread thread;  // where there is no queue
+        std::function<void(std::exception_ptr)> settle;
+        NativeHandle* owner = nullptr;
+    };
+
     static void on_bell(napi_env env, napi_value callback, void* context, void* data);
     void deliver(Napi::Env env);
+    Running& add_running(uint64_t id);
+    void remove_running(uint64_t id);
 
     napi_env env_;
     std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
     napi_threadsafe_function bell_ = nullptr;
     Napi::FunctionReference handler_;
     std::set<NativeHandle*> handles_;
-    std::unordered_map<uint64_t, NativeHandle*> requests_;
-    std::unordered_map<uint64_t, std::shared_ptr<LoadControl>> loads_;
-    std::unordered_map<uint64_t, std::thread> threads_;
+    std::unordered_map<uint64_t, Running> running_;  // the event loop stays alive while there is one
+    std::shared_ptr<WorkQueue> queue_ = std::make_shared<WorkQueue>();
     uint64_t last_id_ = 0;
-    uint64_t last_thread_ = 0;
-    uint32_t held_ = 0;
     bool ended_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "errors.hpp"
 
-#include "engine/error.hpp"
+#include "base/error.hpp"
+#include "js_values.hpp"
 
 namespace pergola {
 
@@ -13,11 +14,7 @@ Napi::Error to_js_error(Napi::Env env, const std::exception_ptr& error) {
         Napi::Object details = Napi::Object::New(env);
         if (!known.file.empty()) details.Set("file", known.file);
         if (!known.subject.empty()) details.Set("subject", known.subject);
-        if (!known.available.empty()) {
-            Napi::Array names = Napi::Array::New(env, known.available.size());
-            for (uint32_t i = 0; i < known.available.size(); ++i) names.Set(i, known.available[i]);
-            details.Set("available", names);
-        }
+        if (!known.available.empty()) details.Set("available", texts_to_js(env, known.available));
         if (known.code == ErrorCode::ContextLength) {
             details.Set("limit", static_cast<double>(known.limit));
             details.Set("requested", static_cast<double>(known.requested));

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "binding_support.hpp"
-#include "engine/image_resize.hpp"
-#include "js_values.hpp"
+#include "image/image_resize.hpp"
+#include "native_job.hpp"
 
 namespace pergola {
 namespace {
@@ -15,11 +14,7 @@ constexpr double kLongestSide = 1 << 30;
 /// Resizing so few pixels takes less time (a few tenths of a millisecond) than handing the work to a thread and back.
 constexpr size_t kSmall = 320 * 320;
 
-Napi::Value to_js(Napi::Env env, const std::vector<uint8_t>& pixels) {
-    auto result = Napi::Uint8Array::New(env, pixels.size());
-    std::copy(pixels.begin(), pixels.end(), result.Data());
-    return result;
-}
+Napi::Value to_js(Napi::Env env, const std::vector<uint8_t>& pixels) { return typed_array<Napi::Uint8Array>(env, pixels); }
 
 ImageSize size_of(const Napi::Value& value, const char* name) {
     const Napi::Object from = value.IsObject() ? value.As<Napi::Object>() : Napi::Object::New(value.Env());
@@ -46,11 +41,11 @@ Napi::Value resize_image_async(const Napi::CallbackInfo& info) {
         if (std::max(size.width, target.width) * std::max(size.height, target.height) <= kSmall) {
             auto deferred = Napi::Promise::Deferred::New(env);
             deferred.Resolve(to_js(env, resize_image(data, size, target, filter)));
-            return deferred.Promise();
+            return native_job(env, Environment::of(env).next_id(), deferred.Promise());
         }
         // The promise keeps the array.
-        return promise_of(
-            Environment::of(env), pixels, [data, size, target, filter] { return resize_image(data, size, target, filter); },
+        return start_job(
+            Environment::of(env), pixels, {}, [data, size, target, filter] { return resize_image(data, size, target, filter); },
             [](Napi::Env js, const std::vector<uint8_t>& resized) { return to_js(js, resized); });
     });
 }

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "engine/tensor_convert.hpp"
+#include "base/tensor_convert.hpp"
 #include "js_values.hpp"
 
 namespace pergola {
@@ -20,9 +20,7 @@ ov::Tensor copy_of(const ov::element::Type& type, const ov::Shape& shape, const 
 
 ov::Tensor read_tensor(const Napi::Object& from) {
     ov::Shape shape;
-    const Napi::Value sizes = from.Get("shape");
-    if (sizes.IsArray())
-        for (uint32_t i = 0; i < sizes.As<Napi::Array>().Length(); ++i) shape.push_back(static_cast<size_t>(sizes.As<Napi::Array>().Get(i).ToNumber().Int64Value()));
+    for_each(from.Get("shape"), [&](const Napi::Value& size) { shape.push_back(static_cast<size_t>(size.ToNumber().Int64Value())); });
     const Napi::Value data = from.Get("data");
     if (data.IsTypedArray()) {
         switch (data.As<Napi::TypedArray>().TypedArrayType()) {
@@ -55,29 +53,20 @@ GraphFiles read_graph_files(const Napi::Object& from) {
 std::vector<NamedTensor> read_tensors(const Napi::Value& from) {
     std::vector<NamedTensor> result;
     if (!from.IsArray()) throw Napi::TypeError::New(from.Env(), "inputs must be an array");
-    const Napi::Array list = from.As<Napi::Array>();
-    for (uint32_t i = 0; i < list.Length(); ++i) {
-        const Napi::Object entry = list.Get(i).ToObject();
-        result.push_back({text(entry, "name"), read_tensor(entry)});
-    }
+    for_each_object(from, [&](const Napi::Object& entry) { result.push_back({text(entry, "name"), read_tensor(entry)}); });
     return result;
 }
 
 Napi::Value to_js(Napi::Env env, const std::vector<NamedTensor>& tensors) {
-    Napi::Array result = Napi::Array::New(env, tensors.size());
-    for (uint32_t i = 0; i < tensors.size(); ++i) {
-        const auto& [name, tensor] = tensors[i];
-        Napi::Object entry = Napi::Object::New(env);
-        entry.Set("name", name);
-        Napi::Array shape = Napi::Array::New(env, tensor.get_shape().size());
-        for (uint32_t axis = 0; axis < tensor.get_shape().size(); ++axis) shape.Set(axis, static_cast<double>(tensor.get_shape()[axis]));
-        entry.Set("shape", shape);
+    return list_to_js(env, tensors, [&](const NamedTensor& entry) -> Napi::Object {
+        const auto& [name, tensor] = entry;
         const bool real = tensor.get_element_type().is_real();
         const ov::Tensor values = converted(tensor, real ? ov::element::f32 : ov::element::i32);
-        entry.Set("data", real ? values_of<Napi::Float32Array, float>(env, values) : values_of<Napi::Int32Array, int32_t>(env, values));
-        result.Set(i, entry);
-    }
-    return result;
+        return JsObject(env)
+            .set("name", name)
+            .set("shape", list_to_js(env, tensor.get_shape(), [&](size_t size) { return Napi::Number::New(env, static_cast<double>(size)); }))
+            .set("data", real ? values_of<Napi::Float32Array, float>(env, values) : values_of<Napi::Int32Array, int32_t>(env, values));
+    });
 }
 
 }  // namespace pergola

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/graph.hpp"
+#include "runtime/graph.hpp"
 
 namespace pergola {
 
