@@ -9,7 +9,7 @@ import { demoModel } from "../../scripts/lib/models.mjs";
 import { llamaEntry, python } from "./peers.mjs";
 
 const PASSES = 5;
-/** `weights: "int8"` keeps one scale of two bytes for so many values (native/src/engine/language_model.cpp). */
+/** `weights: "int8"` keeps one scale of two bytes for so many values (native/src/engine/models/language_model.cpp). */
 const INT8_GROUP = 64;
 
 /** What must be known about a machine to read the figures. Takes a few seconds of all cores. */

@@ -109,6 +109,21 @@ describe("the addon's transcriber", () => {
     transcriber.release(windows);
   });
 
+  it("gives each of several jobs at once its own times", async () => {
+    const windows = await encode(0.05, 0.11);
+    const run = (window: number, maxNewTokens: number) => decodeJob([window], { maxNewTokens }).promise;
+    const alone = [await run(windows[0]!, 10), await run(windows[1]!, 40)];
+    const started = performance.now();
+    const together = await Promise.all([run(windows[0]!, 10), run(windows[1]!, 40)]);
+    const passed = performance.now() - started;
+    expect(together.map(({ timings }) => timings.steps)).toEqual(alone.map(({ timings }) => timings.steps));
+    expect(together.map(({ timings }) => timings.encodeMs + timings.alignMs)).toEqual([0, 0]);
+    const spent = together.reduce((sum, { timings }) => sum + timings.prefillMs + timings.decodeMs, 0);
+    expect(spent).toBeGreaterThan(0);
+    expect(spent).toBeLessThanOrEqual(passed); // nothing is counted twice
+    transcriber.release(windows);
+  });
+
   it("gives the same samples for the same seed", async () => {
     const windows = await encode(0.05);
     const sample = async () => (await decode(windows, { temperature: 0.9, bestOf: 3 }))[0]!.ids;

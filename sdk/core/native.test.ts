@@ -74,7 +74,7 @@ describe("failing", () => {
 
   it("refuses an addon of another interface version", () => {
     const modules = { [LOCAL]: new FakeNative({ abi: 99 }) };
-    expect(messageOf(search({ modules, files: [LOCAL] }))).toMatch(/interface version 99, this SDK needs 3/);
+    expect(messageOf(search({ modules, files: [LOCAL] }))).toMatch(/interface version 99, this SDK needs 4/);
   });
 
   it.each([

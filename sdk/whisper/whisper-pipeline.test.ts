@@ -36,6 +36,19 @@ describe("streams", () => {
     expect(result.text).toBe("A. B. C.");
   });
 
+  it("several at once each count their own windows, tokens and times", async () => {
+    const { whisper } = await load(script);
+    const measure = async (seconds: number) => {
+      const { metrics } = await whisper.transcribe(babble(seconds), ENGLISH);
+      const { encode, prefill, decode } = metrics.stages;
+      return { windows: metrics.windows, encode, prefill, decode };
+    };
+    const alone = [await measure(30), await measure(90)];
+    expect(alone[0]!.encode).toBe(10); // the scripted model takes that for a window
+    expect(alone[1]!.windows).toBe(3);
+    expect(await Promise.all([measure(30), measure(90)])).toEqual(alone);
+  });
+
   it("break keeps what came and leaves the rest", async () => {
     const { whisper, native } = await load(script);
     const stream = whisper.stream(babble(90), ENGLISH);
