@@ -2,10 +2,10 @@ import { buffer } from "node:stream/consumers";
 import type { Command } from "commander";
 import { VLMPipeline, type VLMChunk, type VLMMessage, type VLMOptions, type VLMResult } from "../index.js";
 import { eachFile, type FileWork } from "./each-file.js";
-import { EXIT, Interrupted, UsageError } from "./exit-codes.js";
+import { EXIT, UsageError } from "./exit-codes.js";
 import { JsonOutput, nameOfInput, PrintedOutput, type FileOutput } from "./file-output.js";
 import { addGenerationFlags, toGenerationOptions, type GenerationFlags } from "./flags.js";
-import { interruptible, Interrupts } from "./interrupts.js";
+import { interruptibleLoad, Interrupts } from "./interrupts.js";
 import { showActivity, withLoadProgress, write, type Terminal } from "./terminal.js";
 import { addVisionFlags, toVisionLoadOptions, type VisionFlags } from "./vision-flags.js";
 
@@ -40,13 +40,10 @@ export interface CaptionStream extends AsyncIterable<VLMChunk> {
 
 async function run(inputs: string[], flags: CaptionFlags, terminal: Terminal): Promise<void> {
   checkInputs(inputs, terminal);
-  const loading = new AbortController();
-  const vlm = await interruptible(
-    () =>
-      withLoadProgress(terminal.errors, (onProgress) =>
-        VLMPipeline.load(flags.model, { ...toVisionLoadOptions(flags), onProgress, signal: loading.signal }),
-      ),
-    () => loading.abort(new Interrupted("interrupted while loading")),
+  const vlm = await interruptibleLoad((signal) =>
+    withLoadProgress(terminal.errors, (onProgress) =>
+      VLMPipeline.load(flags.model, { ...toVisionLoadOptions(flags), onProgress, signal }),
+    ),
   );
   const interrupts = new Interrupts();
   try {

@@ -72,10 +72,14 @@ export interface DeviceFlags {
   warmUp: boolean;
 }
 
-/** Flags about loading any model: which, and where it runs. */
-export function addDeviceFlags(command: Command, modelHelp: string): Command {
+/**
+ * Flags about loading any model: which, and where it runs.
+ *
+ * @param needsModel - false where the model may be told in another way
+ */
+export function addDeviceFlags(command: Command, modelHelp: string, needsModel = true): Command {
   return command
-    .requiredOption("-m, --model <model>", modelHelp)
+    .addOption(new Option("-m, --model <model>", modelHelp).makeOptionMandatory(needsModel))
     .option("-d, --device <device>", "CPU, GPU, GPU.1, NPU, AUTO, HETERO:GPU,CPU")
     .option("--property <name=value>", "OpenVINO property; may be repeated", collect)
     .option("--no-cache", "do not keep or use compiled models on disk")
@@ -107,9 +111,9 @@ export interface LoadFlags extends DeviceFlags, KvFlags {
 }
 
 /** Flags about loading a language model. */
-export function addLoadFlags(command: Command): Command {
+export function addLoadFlags(command: Command, needsModel = true): Command {
   return addKvFlags(
-    addDeviceFlags(command, "model folder (OpenVINO IR or safetensors) or .gguf file")
+    addDeviceFlags(command, "model folder (OpenVINO IR or safetensors) or .gguf file", needsModel)
       .addOption(
         new Option("--weights <form>", "weight values: the file's own, or rounded (int4: checkpoints only)").choices([
           ...["file", "int8", "int4"],

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { FailedPlace, NativeSearch } from "./native.js";
+import { keepExternal } from "./own-file.js";
 
 const OLDEST_NODE = [20, 19] as const;
 const SUPPORTED = ["linux-x64"];
@@ -53,6 +54,10 @@ function remedies(search: NativeSearch, failures: readonly FailedPlace[]): strin
   }
   if (override) {
     found.push("Correct PERGOLA_NATIVE (the path of a pergola.node file), or unset it.");
+  }
+  if (search.bundled) {
+    found.push(keepExternal(`@pergola/${platform}-${arch}`));
+    found.push("Or set PERGOLA_NATIVE to the path of an installed pergola.node.");
   }
   if (search.fileExists(join(packageRoot, "native", "CMakeLists.txt"))) {
     found.push("In a clone of the repository, build the addon: npm run build");
