@@ -208,10 +208,12 @@ describe("Ctrl-C", () => {
     const script = { "a.wav": transcript("One.", "Two.") };
     await expect(run(script, { out: inFolder("a.srt") }, interruptAt(0))).rejects.toThrow(Interrupted);
     expect(await readdir(folder)).toEqual(["a.srt"]);
+    interrupts.reset();
     await expect(run(script, { out: inFolder("a.srt") }, interruptAt(1))).rejects.toThrow(Interrupted);
     expect(await readFile(inFolder("a.srt"), "utf8")).toBe("good\n");
     expect(await readFile(inFolder("a.partial.srt"), "utf8")).toContain("One.");
     expect(terminal.reported()).toContain("a.srt is as it was; what came is in");
+    interrupts.reset();
     await run(script, { out: inFolder("a.srt") });
     expect(await readFile(inFolder("a.srt"), "utf8")).toContain("Two.");
   });
