@@ -7,7 +7,7 @@ import { regressionsOf, seedsOf, TARGETS } from "./fuzz/targets.js";
 
 // A few inputs of what `npm run fuzz` tries for an hour, always the same ones, and all that it has found.
 
-const ROUNDS = 120;
+const ROUNDS = 60;
 const SEED = 1_000;
 
 afterAll(() => setNativeForTesting(undefined));
@@ -18,20 +18,23 @@ describe.each(Object.keys(TARGETS))("%s", (name) => {
   it("has seeds, some of which can be read", { timeout: 60_000 }, async () => {
     const seeds = seedsOf(name);
     expect(seeds.length).toBeGreaterThan(0);
-    const read = await Promise.all(
-      seeds.map((bytes) =>
-        target.read(bytes).then(
+    const read: boolean[] = [];
+    // One after the other: they share a file.
+    for (const bytes of seeds) {
+      const result = target.read(bytes);
+      read.push(
+        await result.then(
           () => true,
           () => false,
         ),
-      ),
-    );
+      );
+    }
     expect(read).toContain(true);
   });
 
   it("ends with a result or a typed error", { timeout: 60_000 }, async () => {
     const seeds = seedsOf(name);
-    for (let seed = SEED; seed < SEED + ROUNDS; seed++) {
+    for (let seed = SEED; seed < SEED + (target.rounds ?? ROUNDS); seed++) {
       const fault = await judge(target, mutation(seeds, seed));
       expect(fault, `seed ${seed}: ${fault}`).toBeUndefined();
     }

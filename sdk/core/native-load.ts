@@ -1,23 +1,43 @@
 import { abortReason, throwIfAborted } from "./abort.js";
 import { checkDevice } from "./devices.js";
+import { OptionError } from "./errors.js";
 import { getNative } from "./native.js";
 import { eventsOf } from "./native-events.js";
 import type { NativeAddon } from "./native-types.js";
 import type { LoadProgressReporter } from "./progress.js";
 
 /**
- * The addon, once the device is known to exist. Called before any file is touched: a wrong device must not cost a download or a
- * long read.
+ * The addon, once the device is known to exist and to compute in what is asked for. Called before any file is touched: a wrong
+ * device must not cost a download or a long read.
  *
- * @throws NativeError, DeviceError, or the signal's reason
+ * @throws NativeError, DeviceError, OptionError, or the signal's reason
  */
-export async function nativeForDevice(device: string, signal: AbortSignal | undefined): Promise<NativeAddon> {
+export async function nativeForDevice(
+  { device, properties }: { device: string; properties: Readonly<Record<string, unknown>> },
+  signal: AbortSignal | undefined,
+): Promise<NativeAddon> {
   throwIfAborted(signal);
   const native = getNative();
   // Listing starts the GPU and NPU plugins, which costs time and memory; the CPU is always there.
   if (device !== "CPU") checkDevice(device, await native.listDevices());
+  else await checkPrecision(properties, native);
   throwIfAborted(signal);
   return native;
+}
+
+const PRECISION = "INFERENCE_PRECISION_HINT";
+
+/** A CPU without bf16 is told by the plugin in terms of its own checks; f16 it takes and computes in f32. */
+async function checkPrecision(properties: Readonly<Record<string, unknown>>, native: NativeAddon): Promise<void> {
+  const wanted = properties[PRECISION];
+  if (typeof wanted !== "string" || wanted.trim().toLowerCase() !== "bf16") return;
+  const cpu = (await native.listDevices()).find(({ name }) => name === "CPU");
+  if (!cpu || cpu.capabilities.includes("BF16")) return;
+  throw new OptionError(
+    `properties.${PRECISION} is "bf16", but this CPU (${cpu.fullName}) has no instructions for bf16. ` +
+      "Leave the property out, or set it to f32.",
+    { path: `properties.${PRECISION}`, expected: "f32 (this CPU has no bf16)", received: wanted },
+  );
 }
 
 /**

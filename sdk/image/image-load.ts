@@ -38,7 +38,7 @@ export async function loadImageModel(model: unknown, options: ImageLoadOptions):
   const { weights, groupSize, ...common } = options;
   const resolved: ResolvedImageLoadOptions = { ...resolveLoadOptions(common), weights, groupSize };
   const progress = new LoadProgressReporter(options.onProgress);
-  const native = await nativeForDevice(resolved.device, signal);
+  const native = await nativeForDevice(resolved, signal);
 
   progress.report("files", 0);
   const cache = await resolveCache(resolved.cache);

@@ -34,7 +34,7 @@ export async function loadModel(model: unknown, options: LLMLoadOptions): Promis
   modelPath(model);
   const resolved = resolveLoadOptions({ ...common, ...(weights === "int8" && { weights }) });
   const progress = new LoadProgressReporter(options.onProgress);
-  const native = await nativeForDevice(resolved.device, signal);
+  const native = await nativeForDevice(resolved, signal);
 
   progress.report("files", 0);
   const cache = await resolveCache(resolved.cache);

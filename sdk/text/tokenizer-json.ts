@@ -163,9 +163,9 @@ function readAddedTokens(
       throw damaged(files.file, "an added token must have a content and an id", entry);
     }
     const special = entry["special"] === true;
-    byContent.set(String(entry["content"]), {
+    byContent.set(entry["content"], {
       id,
-      content: String(entry["content"]),
+      content: entry["content"],
       special,
       singleWord: entry["single_word"] === true,
       leftStrip: entry["lstrip"] === true,

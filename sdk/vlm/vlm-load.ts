@@ -47,7 +47,7 @@ export async function loadVisionModel(model: unknown, options: VLMLoadOptions): 
   modelPath(model);
   const resolved = resolveLoadOptions(common);
   const progress = new LoadProgressReporter(options.onProgress);
-  const native = await nativeForDevice(resolved.device, signal);
+  const native = await nativeForDevice(resolved, signal);
   if (visionDevice !== undefined && visionDevice !== "CPU") checkDevice(visionDevice, await native.listDevices());
 
   progress.report("files", 0);

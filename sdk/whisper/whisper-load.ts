@@ -22,7 +22,7 @@ export async function loadWhisper(model: unknown, options: WhisperLoadOptions): 
   modelPath(model);
   const resolved = withDefaults(options, COMMON_LOAD_DEFAULTS);
   const progress = new LoadProgressReporter(options.onProgress);
-  const native = await nativeForDevice(resolved.device, signal);
+  const native = await nativeForDevice(resolved, signal);
 
   progress.report("files", 0);
   const cache = await resolveCache(resolved.cache);
