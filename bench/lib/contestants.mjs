@@ -31,6 +31,34 @@ const KINDS = {
   "node-llama-cpp": { engine: "node-llama-cpp", label: "node-llama-cpp", request: {} },
 };
 
+/** What a way of running needs of the CPU, by the names of OpenVINO's capabilities. */
+const needsOf = ({ request }) => (/bf16/.test(JSON.stringify(request)) ? ["BF16"] : []);
+
+let capabilities;
+
+/**
+ * Leaves out the ways of running that this CPU cannot do, with a line for each.
+ *
+ * @param {string[]} kinds - names of {@link KINDS}
+ */
+export async function possibleHere(kinds) {
+  // Needs the build, which set-up makes.
+  const { listDevices } = await import("../../dist/index.js");
+  capabilities ??= (await listDevices()).find(({ name }) => name === "CPU").capabilities;
+  return kinds.filter((kind) => {
+    const lacks = needsOf(KINDS[kind]).filter((name) => !capabilities.includes(name));
+    if (lacks.length > 0) leaveOut(kind, `this CPU has no ${lacks.join(", ").toLowerCase()}`);
+    return lacks.length === 0;
+  });
+}
+
+const told = new Set();
+
+function leaveOut(kind, why) {
+  if (!told.has(kind)) process.stderr.write(`Left out: ${KINDS[kind].label} (${why})\n`);
+  told.add(kind);
+}
+
 export const FORMATS = { gguf: demoModel, ir: irFolder };
 
 /** @returns {{ id: string, engine: string, label: string, request: object }} for `gguf:pergola`, `ir:genai`, ... */

@@ -1,4 +1,4 @@
-import { contestant } from "../lib/contestants.mjs";
+import { contestant, possibleHere } from "../lib/contestants.mjs";
 import { readGolden } from "../lib/prompts.mjs";
 import { percent } from "../lib/rows.mjs";
 import { mean } from "../lib/statistics.mjs";
@@ -43,7 +43,7 @@ export async function agreementRows({ contestants, golden = readGolden(), golden
   const rows = [];
   const samples = {};
   const chosen = golden.slice(0, goldenCount);
-  for (const kind of KINDS[format]) {
+  for (const kind of await possibleHere(KINDS[format])) {
     const id = `${format}:${kind}`;
     const { firsts, prompts, prefix } = await agreement(await contestants.get(id), chosen, (text) =>
       say(`${id}, ${text}`),

@@ -1,4 +1,4 @@
-import { contestant } from "../lib/contestants.mjs";
+import { contestant, possibleHere } from "../lib/contestants.mjs";
 import { interleave } from "../lib/interleave.mjs";
 import { ratioRow, tokensPerSecond } from "../lib/rows.mjs";
 import { median } from "../lib/statistics.mjs";
@@ -24,8 +24,9 @@ const gguf = (kind) => `gguf:${kind}`;
 /** Tokens a second of eight requests, against one request and against continuous batching elsewhere. */
 export async function batchRows({ contestants, prompts, batchRounds, tokens, say, summary }) {
   const rate = ({ tokens: count, totalMs }) => count / (totalMs / 1000);
+  const kinds = await possibleHere(IDS);
   const samples = await interleave({
-    ids: IDS.map(gguf),
+    ids: kinds.map(gguf),
     rounds: batchRounds,
     say,
     prepare: () => ({ one: prompts.several(1, PROMPT_TOKENS), many: prompts.several(REQUESTS, PROMPT_TOKENS) }),
@@ -39,7 +40,7 @@ export async function batchRows({ contestants, prompts, batchRounds, tokens, say
   });
   const many = (kind) => samples[gguf(kind)].map((sample) => sample.many);
   const one = (kind) => samples[gguf(kind)].map((sample) => sample.one);
-  for (const id of IDS.map(gguf)) summary(id).batchRate = median(samples[id].map((sample) => sample.many));
+  for (const id of kinds.map(gguf)) summary(id).batchRate = median(samples[id].map((sample) => sample.many));
   const label = (kind) => contestant(gguf(kind)).label;
   const against = (ours, theirs, target) =>
     ratioRow({
@@ -68,9 +69,9 @@ export async function batchRows({ contestants, prompts, batchRounds, tokens, say
       against("pergola", "genai-batching", { atLeast: 1 }),
       against("pergola", "genai-batching-exact"),
       against("pergola-int8", "genai-batching"),
-      against("pergola-bf16", "genai-batching"),
-      against("pergola-fast", "genai-batching"),
-      against("pergola-int8-fast", "genai-batching"),
+      ...["pergola-bf16", "pergola-fast", "pergola-int8-fast"]
+        .filter((kind) => kinds.includes(kind))
+        .map((kind) => against(kind, "genai-batching")),
       against("pergola", "node-llama-cpp"),
     ],
   };

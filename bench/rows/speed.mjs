@@ -1,4 +1,4 @@
-import { contestant } from "../lib/contestants.mjs";
+import { contestant, possibleHere } from "../lib/contestants.mjs";
 import { interleave } from "../lib/interleave.mjs";
 import { ratioRow } from "../lib/rows.mjs";
 import { median } from "../lib/statistics.mjs";
@@ -93,14 +93,17 @@ async function measureSpeed({ contestants, prompts, rounds, tokens, say }, ids) 
 /** The rows of one model format: `gguf` or `ir`. */
 export async function speedRows(context, format) {
   const plan = PLANS[format];
-  const ids = plan.kinds.map((kind) => `${format}:${kind}`);
+  const kinds = await possibleHere(plan.kinds);
+  const ids = kinds.map((kind) => `${format}:${kind}`);
   const samples = await measureSpeed(context, ids);
   const rowsOf = (pairs, group, pick) =>
-    pairs.map(([ours, theirs, target]) => {
-      const [left, right] = [ours, theirs].map((kind) => contestant(`${format}:${kind}`).label);
-      const [oursMs, theirsMs] = [ours, theirs].map((kind) => samples[`${format}:${kind}`].map(pick));
-      return ratioRow({ group, title: `${left} / ${right}`, ours: oursMs, theirs: theirsMs, target });
-    });
+    pairs
+      .filter(([ours]) => kinds.includes(ours))
+      .map(([ours, theirs, target]) => {
+        const [left, right] = [ours, theirs].map((kind) => contestant(`${format}:${kind}`).label);
+        const [oursMs, theirsMs] = [ours, theirs].map((kind) => samples[`${format}:${kind}`].map(pick));
+        return ratioRow({ group, title: `${left} / ${right}`, ours: oursMs, theirs: theirsMs, target });
+      });
   const name = format === "gguf" ? "GGUF file" : "IR folder";
   for (const id of ids) {
     const of = (pick) => median(samples[id].map(pick));

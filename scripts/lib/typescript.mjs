@@ -1,10 +1,12 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
+import { writeCommonJsTypes } from "./commonjs-types.mjs";
 import { cacheDir, inRoot } from "./paths.mjs";
 import { run } from "./process.mjs";
 import { fingerprint, stampMatches, writeStamp } from "./stamp.mjs";
 
 const stampFile = path.join(cacheDir, "typescript.json");
+const commonJsTypes = inRoot("dist", "index.d.cts");
 const command = inRoot("dist", "cli", "index.js");
 
 function currentState() {
@@ -15,7 +17,7 @@ function currentState() {
 
 /** True when `dist` was compiled from the sources as they are now. */
 export function typeScriptIsBuilt() {
-  return existsSync(command) && stampMatches(stampFile, currentState());
+  return existsSync(command) && existsSync(commonJsTypes) && stampMatches(stampFile, currentState());
 }
 
 /** `npx pergola` in the clone: npm links the commands of dependencies only, so the clone's own is linked here. */
@@ -37,6 +39,7 @@ export async function buildTypeScript() {
     "-p",
     inRoot("tsconfig.build.json"),
   ]);
+  await writeCommonJsTypes(inRoot("dist", "index.d.ts"));
   chmodSync(command, 0o755);
   linkCommand();
   writeStamp(stampFile, state);

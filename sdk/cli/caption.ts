@@ -9,7 +9,7 @@ import {
   type VLMResult,
 } from "../index.js";
 import { eachFile, type FileWork } from "./each-file.js";
-import { EXIT, Interrupted, UsageError } from "./exit-codes.js";
+import { EXIT, UsageError } from "./exit-codes.js";
 import { JsonOutput, nameOfInput, PrintedOutput, type FileOutput } from "./file-output.js";
 import {
   addGenerationFlags,
@@ -19,7 +19,7 @@ import {
   type GenerationFlags,
   type LoadFlags,
 } from "./flags.js";
-import { interruptible, Interrupts } from "./interrupts.js";
+import { interruptibleLoad, Interrupts } from "./interrupts.js";
 import { showActivity, withLoadProgress, write, type Terminal } from "./terminal.js";
 
 /** What the flags of {@link addVisionFlags} give. */
@@ -71,13 +71,10 @@ export interface CaptionStream extends AsyncIterable<VLMChunk> {
 
 async function run(inputs: string[], flags: CaptionFlags, terminal: Terminal): Promise<void> {
   checkInputs(inputs, terminal);
-  const loading = new AbortController();
-  const vlm = await interruptible(
-    () =>
-      withLoadProgress(terminal.errors, (onProgress) =>
-        VLMPipeline.load(flags.model, { ...toVisionLoadOptions(flags), onProgress, signal: loading.signal }),
-      ),
-    () => loading.abort(new Interrupted("interrupted while loading")),
+  const vlm = await interruptibleLoad((signal) =>
+    withLoadProgress(terminal.errors, (onProgress) =>
+      VLMPipeline.load(flags.model, { ...toVisionLoadOptions(flags), onProgress, signal }),
+    ),
   );
   const interrupts = new Interrupts();
   try {

@@ -11,7 +11,7 @@ import {
   type GenerationFlags,
   type LoadFlags,
 } from "./flags.js";
-import { interruptible } from "./interrupts.js";
+import { interruptible, interruptibleLoad } from "./interrupts.js";
 import { showActivity, withLoadProgress, write, type Terminal } from "./terminal.js";
 
 interface ChatFlags extends LoadFlags, GenerationFlags {
@@ -25,11 +25,26 @@ export function addChatCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command("chat")
     .description("talk with a language model, or let it answer one prompt")
+    .argument("[model]", "like --model; left out where that is given")
+    .argument("[prompt]", "like --prompt")
     .option("-p, --prompt <text>", 'answer this and end; "-" reads it from stdin')
     .option("-s, --system <text>", "system prompt")
     .option("--json", "print the result of the one answer as JSON");
-  addLoadFlags(command, LANGUAGE_MODEL_HELP);
-  addGenerationFlags(command).action((flags: ChatFlags) => run(flags, terminal));
+  addLoadFlags(command, LANGUAGE_MODEL_HELP, false);
+  addGenerationFlags(command).action((first: string | undefined, second: string | undefined, flags: ChatFlags) =>
+    run(withWords([first, second], flags, command), terminal),
+  );
+}
+
+/** `pergola chat MODEL PROMPT`: words stand for the flags that were not given. */
+function withWords(given: (string | undefined)[], flags: ChatFlags, command: Command): ChatFlags {
+  const words = given.filter((word) => word !== undefined);
+  const model = (flags.model as string | undefined) ?? words.shift();
+  if (model === undefined) command.error("error: required option '-m, --model <model>' not specified");
+  const prompt = flags.prompt ?? words.shift();
+  if (words.length > 0)
+    throw new UsageError(`There is no use for ${JSON.stringify(words[0])}: model and prompt are given.`);
+  return { ...flags, model, ...(prompt !== undefined && { prompt }) };
 }
 
 async function run(flags: ChatFlags, terminal: Terminal): Promise<void> {
@@ -38,13 +53,10 @@ async function run(flags: ChatFlags, terminal: Terminal): Promise<void> {
   if (prompt === undefined && !terminal.output.isTTY) {
     throw new UsageError("A conversation needs a terminal; for one answer pass --prompt.");
   }
-  const loading = new AbortController();
-  const llm = await interruptible(
-    () =>
-      withLoadProgress(terminal.errors, (onProgress) =>
-        LLMPipeline.load(flags.model, { ...toLoadOptions(flags), onProgress, signal: loading.signal }),
-      ),
-    () => loading.abort(new Interrupted("interrupted while loading")),
+  const llm = await interruptibleLoad((signal) =>
+    withLoadProgress(terminal.errors, (onProgress) =>
+      LLMPipeline.load(flags.model, { ...toLoadOptions(flags), onProgress, signal }),
+    ),
   );
   const options = toGenerationOptions(flags);
   try {

@@ -49,7 +49,7 @@ export async function eachFile<Result>(inputs: readonly string[], job: FileJob<R
           work.stop();
         },
       );
-      await job.output.deliver(input, result);
+      await job.output.deliver(input, result, interrupted);
     } catch (error) {
       if (!isOfOneFile(error, job.filePath)) throw error;
       failures++;

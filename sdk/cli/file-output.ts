@@ -4,8 +4,12 @@ import { write, type Terminal } from "./terminal.js";
 export interface FileOutput<Result> {
   /** Called before the work on a file. */
   begin(input: string): Promise<void>;
-  /** Takes the result of a file; undefined: there is none, because of an error. */
-  deliver(input: string, result: Result | undefined): Promise<void>;
+  /**
+   * Takes the result of a file; undefined: there is none, because of an error.
+   *
+   * @param cutShort - Ctrl-C came before the end: the result is what there was until then
+   */
+  deliver(input: string, result: Result | undefined, cutShort?: boolean): Promise<void>;
   /** Called when all files are done. */
   end(): Promise<void>;
 }

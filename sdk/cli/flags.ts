@@ -72,10 +72,14 @@ export interface DeviceFlags {
   warmUp: boolean;
 }
 
-/** Flags about loading any model: which, and where it runs. */
-export function addDeviceFlags(command: Command, modelHelp: string): Command {
+/**
+ * Flags about loading any model: which, and where it runs.
+ *
+ * @param needsModel - false where the model may be told in another way
+ */
+export function addDeviceFlags(command: Command, modelHelp: string, needsModel = true): Command {
   return command
-    .requiredOption("-m, --model <model>", modelHelp)
+    .addOption(new Option("-m, --model <model>", modelHelp).makeOptionMandatory(needsModel))
     .option("-d, --device <device>", "CPU, GPU, GPU.1, NPU, AUTO, HETERO:GPU,CPU")
     .option("--property <name=value>", "OpenVINO property; may be repeated", collect)
     .option("--no-cache", "do not keep or use compiled models on disk")
@@ -140,8 +144,8 @@ export interface LoadFlags extends DeviceFlags, WeightFlags, KvFlags {}
 export const LANGUAGE_MODEL_HELP = "model folder (OpenVINO IR or safetensors) or .gguf file";
 
 /** Flags about loading a model whose main part is a language model. */
-export function addLoadFlags(command: Command, modelHelp: string): Command {
-  return addKvFlags(addWeightFlags(addDeviceFlags(command, modelHelp)));
+export function addLoadFlags(command: Command, modelHelp: string, needsModel = true): Command {
+  return addKvFlags(addWeightFlags(addDeviceFlags(command, modelHelp, needsModel)));
 }
 
 /** Flags about what a language model remembers. */

@@ -8,7 +8,7 @@ import {
 } from "../index.js";
 import { Interrupted } from "./exit-codes.js";
 import { addLoadFlags, parseNumber, toLoadOptions, type LoadFlags } from "./flags.js";
-import { interruptible, Interrupts } from "./interrupts.js";
+import { interruptibleLoad, Interrupts } from "./interrupts.js";
 import { PictureFiles } from "./picture-files.js";
 import { progressBar, showActivity, withLoadProgress, write, type Activity, type Terminal } from "./terminal.js";
 
@@ -66,13 +66,10 @@ export function addImagineCommand(program: Command, terminal: Terminal): void {
 
 async function run(prompt: string, flags: ImagineFlags, terminal: Terminal): Promise<void> {
   const files = await PictureFiles.plan(flags.out, prompt);
-  const loading = new AbortController();
-  const image = await interruptible(
-    () =>
-      withLoadProgress(terminal.errors, (onProgress) =>
-        ImagePipeline.load(flags.model, { ...toLoadOptions(flags), onProgress, signal: loading.signal }),
-      ),
-    () => loading.abort(new Interrupted("interrupted while loading")),
+  const image = await interruptibleLoad((signal) =>
+    withLoadProgress(terminal.errors, (onProgress) =>
+      ImagePipeline.load(flags.model, { ...toLoadOptions(flags), onProgress, signal }),
+    ),
   );
   const interrupts = new Interrupts();
   try {
@@ -134,7 +131,7 @@ export async function imagine(
   } finally {
     await files.removePreviews();
   }
-  const paths = await files.save(result.images);
+  const paths = await files.save(result.images, interrupted);
   if (json) await write(terminal.output, `${JSON.stringify({ ...result, images: paths }, null, 2)}\n`);
   else {
     await write(terminal.output, paths.map((path) => `${path}\n`).join(""));

@@ -1,3 +1,8 @@
+import { EXIT, Interrupted } from "./exit-codes.js";
+
+/** How long an interrupted load may take to end in order. */
+const GRACE_MS = 300;
+
 /**
  * What Ctrl-C does while a conversation is open: from `watch()` to `close()` the signal never ends the process by itself,
  * so that there is no moment in which it would.
@@ -7,7 +12,7 @@ export class Interrupts {
   #count = 0;
   readonly #onSignal = (): void => {
     this.#count++;
-    if (this.#count > 1) process.exit(130);
+    if (this.#count > 1) process.exit(EXIT.interrupted);
     this.#onFirst?.();
   };
 
@@ -44,4 +49,20 @@ export async function interruptible<Value>(work: () => Promise<Value>, onFirst: 
   } finally {
     interrupts.close();
   }
+}
+
+/**
+ * Runs a load that Ctrl-C ends at once: work that cannot be stopped in the middle (compiling for a device) is not waited for.
+ *
+ * @throws Interrupted after Ctrl-C
+ */
+export function interruptibleLoad<Loaded>(load: (signal: AbortSignal) => Promise<Loaded>): Promise<Loaded> {
+  const loading = new AbortController();
+  return interruptible(
+    () => load(loading.signal),
+    () => {
+      loading.abort(new Interrupted("interrupted while loading"));
+      setTimeout(() => process.exit(EXIT.interrupted), GRACE_MS).unref();
+    },
+  );
 }

@@ -1,7 +1,8 @@
-import { access, mkdir, rm, stat } from "node:fs/promises";
+import { mkdir, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import type { RgbImage } from "../index.js";
 import { UsageError } from "./exit-codes.js";
+import { exists, nameForPart } from "./write-file.js";
 
 const ENDINGS = [".png", ".jpg", ".jpeg", ".webp"];
 const LONGEST_NAME = 60;
@@ -39,9 +40,14 @@ export class PictureFiles {
     return new PictureFiles(dir, name, ext, false);
   }
 
-  /** Writes finished pictures and gives their paths; several get numbers. */
-  async save(images: readonly RgbImage[]): Promise<string[]> {
-    const files = await this.#names(images.length);
+  /**
+   * Writes pictures and gives their paths; several get numbers.
+   *
+   * @param cutShort - they are not finished, and finished ones are not replaced by them
+   */
+  async save(images: readonly RgbImage[], cutShort = false): Promise<string[]> {
+    const names = await this.#names(images.length);
+    const files = cutShort ? await Promise.all(names.map(nameForPart)) : names;
     for (const [index, image] of images.entries()) await image.toFile(files[index]!);
     return files;
   }
@@ -51,6 +57,8 @@ export class PictureFiles {
     for (const [index, image] of images.entries()) {
       const number = images.length > 1 ? `-${index + 1}` : "";
       const file = path.join(this.folder, `${this.name}${number}.preview${this.ending}`);
+      // Previews are taken away in the end: a file of that name that was there before is somebody's own.
+      if (!this.#previews.has(file) && (await exists(file))) continue;
       this.#previews.add(file);
       await image.toFile(file);
     }
@@ -89,11 +97,4 @@ export function nameFor(prompt: string): string {
     name = longer;
   }
   return name === "" ? "picture" : name;
-}
-
-async function exists(file: string): Promise<boolean> {
-  return access(file).then(
-    () => true,
-    () => false,
-  );
 }

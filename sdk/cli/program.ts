@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { addBenchCommand } from "./bench.js";
 import { addCaptionCommand } from "./caption.js";
 import { addChatCommand } from "./chat.js";
@@ -20,13 +20,15 @@ function packageVersion(): string {
 export function createProgram(terminal: Terminal): Command {
   const program = new Command("pergola")
     .description("Chats, captions, transcripts and pictures on OpenVINO, in the terminal")
-    .version(packageVersion(), "-V, --version")
+    .version(packageVersion(), "-v, --version")
     .showHelpAfterError("(add --help for the options)")
     .configureOutput({
       writeOut: (text) => terminal.output.write(text),
       writeErr: (text) => terminal.errors.write(text),
     })
     .exitOverride();
+  // What commander calls it, and what older versions of this program did.
+  program.addOption(new Option("-V").hideHelp()).on("option:V", () => program.parse(["--version"], { from: "user" }));
   // Commands copy the settings above when they are added.
   addChatCommand(program, terminal);
   addCaptionCommand(program, terminal);

@@ -58,12 +58,16 @@ export async function withLoadProgress<Loaded>(
   load: (onProgress: (progress: LoadProgress) => void) => Promise<Loaded>,
 ): Promise<Loaded> {
   const activity = showActivity("Loading the model", errors);
+  // The cursor is hidden meanwhile.
+  const end = (): void => activity.end();
+  process.once("exit", end);
   try {
     return await load(({ stage, fraction }) => {
       const what = STAGE_TEXT[stage];
       activity.say(`Loading the model ${progressBar(fraction)}${what ? `  ${what}` : ""}`);
     });
   } finally {
+    process.off("exit", end);
     activity.end();
   }
 }

@@ -202,6 +202,36 @@ describe("Ctrl-C", () => {
     const written = JSON.parse(await readFile(inFolder("a.json"), "utf8")) as Transcript;
     expect(written.segments.map(({ text }) => text)).toEqual([" One.", " Two."]);
   });
+
+  it("leaves an existing file as it is: nothing, or what came beside it", async () => {
+    await writeFile(inFolder("a.srt"), "good\n");
+    const script = { "a.wav": transcript("One.", "Two.") };
+    await expect(run(script, { out: inFolder("a.srt") }, interruptAt(0))).rejects.toThrow(Interrupted);
+    expect(await readdir(folder)).toEqual(["a.srt"]);
+    interrupts.reset();
+    await expect(run(script, { out: inFolder("a.srt") }, interruptAt(1))).rejects.toThrow(Interrupted);
+    expect(await readFile(inFolder("a.srt"), "utf8")).toBe("good\n");
+    expect(await readFile(inFolder("a.partial.srt"), "utf8")).toContain("One.");
+    expect(terminal.reported()).toContain("a.srt is as it was; what came is in");
+    interrupts.reset();
+    await run(script, { out: inFolder("a.srt") });
+    expect(await readFile(inFolder("a.srt"), "utf8")).toContain("Two.");
+  });
+});
+
+describe("a file's ending", () => {
+  it("that tells no format is refused with those that do", async () => {
+    const plan = (flags: OutputFlags): Promise<unknown> => planOutput(["a"], flags, terminal);
+    await expect(plan({ out: inFolder("a.ass") })).rejects.toThrow(/"\.ass" tells no format; there are \.txt, \.srt/);
+    await expect(plan({ out: inFolder("a.ass") })).rejects.toThrow(UsageError);
+    await expect(plan({ out: inFolder("a.ass"), format: "srt" })).resolves.toBeDefined();
+    await expect(plan({ out: inFolder("notes") })).resolves.toBeDefined();
+  });
+
+  it("may be in capitals", async () => {
+    await run({ "a.wav": transcript("One.") }, { out: inFolder("A.SRT") });
+    expect(await readFile(inFolder("A.SRT"), "utf8")).toContain("-->");
+  });
 });
 
 describe("flags that do not fit together", () => {

@@ -4,7 +4,7 @@ import { formatTranscript, type SubtitleOptions, type Transcript, type Transcrip
 import { UsageError } from "./exit-codes.js";
 import { JsonOutput, nameOfInput, PrintedOutput, type FileOutput } from "./file-output.js";
 import { write, type Terminal } from "./terminal.js";
-import { writeWhole } from "./write-file.js";
+import { nameForPart, writeWhole } from "./write-file.js";
 
 /** What decides where transcripts go and in what form. */
 export interface OutputFlags {
@@ -28,8 +28,16 @@ function formatFor({ format, json, out }: OutputFlags): TranscriptFormat {
   if (json && format !== undefined && format !== "json")
     throw new UsageError(`--json and --format ${format} exclude each other.`);
   if (json && out !== undefined) throw new UsageError("--json prints to stdout; with --out use --format json.");
-  const extension = path.extname(out ?? "").slice(1);
-  return json ? "json" : (format ?? (EXTENSIONS.has(extension) ? (extension as TranscriptFormat) : "txt"));
+  return json ? "json" : (format ?? formatOfEnding(out) ?? "txt");
+}
+
+/** What a file name's ending says, if it is one of ours. */
+function formatOfEnding(out: string | undefined): TranscriptFormat | undefined {
+  const ending = path
+    .extname(out ?? "")
+    .slice(1)
+    .toLowerCase();
+  return EXTENSIONS.has(ending) ? (ending as TranscriptFormat) : undefined;
 }
 
 /** What a file's transcript is called in a folder. */
@@ -51,7 +59,8 @@ export async function planOutput(
   const layout = toLayout(flags);
   // What is wrong with the layout must be told before an hour of audio is transcribed.
   formatTranscript({ segments: [] }, format, layout);
-  if (flags.out !== undefined) return planFiles(inputs, flags.out, format, layout);
+  if (flags.out !== undefined)
+    return planFiles(inputs, flags.out, { format, layout, named: flags.format !== undefined }, terminal);
   if (format === "json") return new JsonTranscripts(inputs.length, terminal);
   if (inputs.length > 1 && format !== "txt") {
     throw new UsageError(`Several files as ${format} need a folder: add --out FOLDER.`);
@@ -70,18 +79,27 @@ function toLayout({ maxLineLength, maxLines, highlightWords }: OutputFlags): Sub
 async function planFiles(
   inputs: readonly string[],
   out: string,
-  format: TranscriptFormat,
-  layout: SubtitleOptions,
+  { format, layout, named }: { format: TranscriptFormat; layout: SubtitleOptions; named: boolean },
+  terminal: Terminal,
 ): Promise<TranscriptOutput> {
   const existing = await stat(out).catch(() => undefined);
   const isFolder = existing?.isDirectory() ?? (/[\\/]$/.test(out) || inputs.length > 1);
   if (!isFolder && inputs.length > 1) throw new UsageError(`--out ${out} is a file; several files need a folder.`);
-  if (!isFolder) return new WrittenTranscripts(format, layout, () => out);
+  if (!isFolder) {
+    const ending = path.extname(out);
+    if (ending !== "" && !named && formatOfEnding(out) === undefined) {
+      const known = [...EXTENSIONS].map((name) => `.${name}`).join(", ");
+      throw new UsageError(
+        `--out ${out}: "${ending}" tells no format; there are ${known}. Add --format for another file name.`,
+      );
+    }
+    return new WrittenTranscripts(format, layout, () => out, terminal);
+  }
   const names = inputs.map((input) => outputName(input, format));
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
     throw new UsageError(`Two of the files would become ${path.join(out, twice)}; transcribe them apart.`);
-  return new WrittenTranscripts(format, layout, (input) => path.join(out, outputName(input, format)));
+  return new WrittenTranscripts(format, layout, (input) => path.join(out, outputName(input, format)), terminal);
 }
 
 class WrittenTranscripts implements TranscriptOutput {
@@ -91,6 +109,7 @@ class WrittenTranscripts implements TranscriptOutput {
     private readonly format: TranscriptFormat,
     private readonly layout: SubtitleOptions,
     private readonly fileFor: (input: string) => string,
+    private readonly terminal: Terminal,
   ) {}
 
   /** Makes the folder, so that one that cannot be made is found before the work and not after it. */
@@ -98,8 +117,12 @@ class WrittenTranscripts implements TranscriptOutput {
     await mkdir(path.dirname(path.resolve(this.fileFor(input))), { recursive: true });
   }
 
-  async deliver(input: string, transcript: Transcript | undefined): Promise<void> {
-    if (transcript) await writeWhole(this.fileFor(input), formatTranscript(transcript, this.format, this.layout));
+  async deliver(input: string, transcript: Transcript | undefined, cutShort = false): Promise<void> {
+    if (!transcript || (cutShort && transcript.segments.length === 0)) return;
+    const wanted = this.fileFor(input);
+    const file = cutShort ? await nameForPart(wanted) : wanted;
+    await writeWhole(file, formatTranscript(transcript, this.format, this.layout));
+    if (file !== wanted) this.terminal.errors.write(`${wanted} is as it was; what came is in ${file}.\n`);
   }
 
   async end(): Promise<void> {

@@ -1,8 +1,8 @@
 import { Option, type Command } from "commander";
 import { WhisperPipeline } from "../index.js";
-import { EXIT, Interrupted, UsageError } from "./exit-codes.js";
+import { EXIT, UsageError } from "./exit-codes.js";
 import { parseNumber } from "./flags.js";
-import { interruptible, Interrupts } from "./interrupts.js";
+import { interruptibleLoad, Interrupts } from "./interrupts.js";
 import { withLoadProgress, type Terminal } from "./terminal.js";
 import { transcribeFiles } from "./transcribe-files.js";
 import { addWhisperFlags, toWhisperLoadOptions, toWhisperOptions, type WhisperFlags } from "./transcribe-flags.js";
@@ -36,13 +36,10 @@ async function run(inputs: string[], flags: TranscribeFlags, terminal: Terminal)
   checkInputs(inputs, flags, terminal);
   const output = await planOutput(inputs, flags, terminal);
   const options = toWhisperOptions(flags.highlightWords ? { ...flags, timestamps: "word" } : flags);
-  const loading = new AbortController();
-  const whisper = await interruptible(
-    () =>
-      withLoadProgress(terminal.errors, (onProgress) =>
-        WhisperPipeline.load(flags.model, { ...toWhisperLoadOptions(flags), onProgress, signal: loading.signal }),
-      ),
-    () => loading.abort(new Interrupted("interrupted while loading")),
+  const whisper = await interruptibleLoad((signal) =>
+    withLoadProgress(terminal.errors, (onProgress) =>
+      WhisperPipeline.load(flags.model, { ...toWhisperLoadOptions(flags), onProgress, signal }),
+    ),
   );
   const interrupts = new Interrupts();
   try {

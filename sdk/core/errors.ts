@@ -28,7 +28,8 @@ export class PergolaError extends Error {
   constructor(code: PergolaErrorCode, message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.code = code;
-    this.name = new.target.name;
+    // Not from the class: minifiers rename it. Classes that users derive keep their own name.
+    this.name = CODE_OF.has(new.target) ? NAME_OF[code] : new.target.name;
   }
 
   /** True for errors of this class (or of its subclasses), from any copy of the package. */
@@ -152,6 +153,19 @@ export class NativeError extends PergolaError {
     super("native", message, options);
   }
 }
+
+const NAME_OF: Record<PergolaErrorCode, string> = {
+  option: "OptionError",
+  model: "ModelError",
+  unsupported: "UnsupportedError",
+  device: "DeviceError",
+  media: "MediaError",
+  "context-length": "ContextLengthError",
+  busy: "BusyError",
+  disposed: "DisposedError",
+  download: "DownloadError",
+  native: "NativeError",
+};
 
 const CODE_OF = new Map<abstract new (...values: never[]) => PergolaError, PergolaErrorCode>([
   [OptionError, "option"],

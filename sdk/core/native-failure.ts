@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { keepExternal } from "./own-file.js";
 
 /** @internal Everything the search for the addon depends on; tests pass their own. */
 export interface NativeSearch {
@@ -9,6 +10,8 @@ export interface NativeSearch {
   arch: string;
   nodeVersion: string;
   musl: boolean;
+  /** A bundler has put this code elsewhere. */
+  bundled: boolean;
   /** Loads a `.node` file, or an addon package by name. */
   require(id: string): unknown;
   fileExists(path: string): boolean;
@@ -77,6 +80,10 @@ function remedies(search: NativeSearch, failures: readonly FailedPlace[]): strin
   }
   if (override) {
     found.push("Correct PERGOLA_NATIVE (the path of a pergola.node file), or unset it.");
+  }
+  if (search.bundled) {
+    found.push(keepExternal(`@pergola/${platform}-${arch}`));
+    found.push("Or set PERGOLA_NATIVE to the path of an installed pergola.node.");
   }
   if (search.fileExists(join(packageRoot, "native", "CMakeLists.txt"))) {
     found.push("In a clone of the repository, build the addon: npm run build");

@@ -17,6 +17,7 @@ function search(
     arch: "x64",
     nodeVersion: "20.19.0",
     musl: false,
+    bundled: false,
     require: (id) => {
       const found = modules[id];
       if (found instanceof Error) throw found;

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { NativeError } from "./errors.js";
 import { NATIVE_ABI, type NativeAddon } from "./native-types.js";
 import { explainLoadFailure, isMusl, type FailedPlace, type NativeSearch } from "./native-failure.js";
+import { isBundled, ownFile } from "./own-file.js";
 
 let loaded: NativeAddon | undefined;
 
@@ -73,8 +73,10 @@ function places(search: NativeSearch): { place: string; id: string }[] {
 }
 
 function systemSearch(): NativeSearch {
+  const bundled = isBundled();
+  const packageRoot = findPackageRoot(ownFile(import.meta.url) ?? join(process.cwd(), "program.js"));
   return {
-    packageRoot: findPackageRoot(dirname(fileURLToPath(import.meta.url))),
+    packageRoot,
     override: process.env["PERGOLA_NATIVE"] || undefined,
     platform: process.platform,
     arch: process.arch,
@@ -82,19 +84,29 @@ function systemSearch(): NativeSearch {
     get musl() {
       return isMusl(); // slow, and only needed in a message
     },
-    require: createRequire(import.meta.url),
+    bundled,
+    require: createRequire(join(packageRoot, "package.json")),
     fileExists: existsSync,
   };
 }
 
-/** The folder of this package's package.json: sources lie in `sdk/core`, the build in `dist/core`. */
-function findPackageRoot(start: string): string {
+/**
+ * The folder of this package's package.json: sources lie in `sdk/core`, the build in `dist/core`. The code of a bundle lies
+ * elsewhere, but the package may be installed where the bundle finds it.
+ */
+function findPackageRoot(file: string): string {
+  const start = dirname(file);
   for (let folder = start; ; folder = dirname(folder)) {
     const manifest = join(folder, "package.json");
     if (existsSync(manifest) && (JSON.parse(readFileSync(manifest, "utf8")) as { name?: string }).name === "pergola") {
       return folder;
     }
-    if (dirname(folder) === folder) return start;
+    if (dirname(folder) === folder) break;
+  }
+  try {
+    return dirname(createRequire(file).resolve("pergola/package.json"));
+  } catch {
+    return start;
   }
 }
 

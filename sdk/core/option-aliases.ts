@@ -100,6 +100,9 @@ export const OPTION_ALIASES: ReadonlyMap<string, string> = new Map([
   ["samplingrate", "sampleRate"],
   ["computetype", "weights"],
   ["dtype", "weights"],
+  ["quantization", "weights"],
+  ["quantize", "weights"],
+  ["quant", "weights"],
   ["minsilencedurationms", "pause"],
   ["guidancescale", "guidance"],
   ["cfgscale", "guidance"],
@@ -111,4 +114,34 @@ export const OPTION_ALIASES: ReadonlyMap<string, string> = new Map([
   ["size", "width"],
   ["imgsize", "width"],
   ["imagesize", "width"],
+]);
+
+const STRUCTURED =
+  "Answers in a given form are not offered yet: describe the form in the prompt, and check what comes (JSON.parse).";
+const STEPS =
+  "There are no steps to set: a picture is made token by token, and their number is the model's. Steps are told by stream().";
+
+/** Names that have no option of the same meaning in any call, or whose home is not found by name alone → where to look. */
+export const OPTION_PLACES: ReadonlyMap<string, string> = new Map([
+  [
+    "system",
+    'In a chat it is an option of startChat({ system }); here pass messages: [{ role: "system", content: "…" }, …].',
+  ],
+  ["messages", "They are the first argument of generate() and stream(), in place of a prompt."],
+  [
+    "history",
+    "It is the first argument of generate() and stream(): messages in place of a prompt; or use startChat().",
+  ],
+  ["responseformat", STRUCTURED],
+  ["responseschema", STRUCTURED],
+  ["jsonschema", STRUCTURED],
+  ["schema", STRUCTURED],
+  ["grammar", STRUCTURED],
+  ["format", STRUCTURED],
+  ["steps", STEPS],
+  ["numsteps", STEPS],
+  ["numinferencesteps", STEPS],
+  ["samplingsteps", STEPS],
+  ["previewevery", "It is an option of `stream` only: previews are told with its steps."],
+  ["weights", 'It is an option of load(): weights: "int8" or "int4".'],
 ]);

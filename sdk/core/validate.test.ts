@@ -54,6 +54,30 @@ describe("unknown names", () => {
   });
 });
 
+describe("names that live elsewhere", () => {
+  const stream = z.strictObject({ n: z.number().optional(), stop: z.string().optional() });
+  it.each([
+    ["system", /startChat\(\{ system \}\)/],
+    ["systemPrompt", /startChat\(\{ system \}\)/],
+    ["responseFormat", /not offered yet.*JSON\.parse/],
+    ["response_format", /not offered yet/],
+    ["steps", /made token by token/],
+    ["num_inference_steps", /made token by token/],
+    ["quantization", /option of load\(\): weights/],
+    ["previewEvery", /`stream` only/],
+  ])("%s is told where", (name, place) => {
+    const error = errorOf(stream, { [name]: 5 });
+    expect(error.message).toMatch(place);
+    expect(error.suggestion).toBeUndefined();
+  });
+
+  it("and where the call has the option, its name is told", () => {
+    expect(errorOf(z.strictObject({ weights: z.string().optional() }), { quantization: "int8" }).suggestion).toBe(
+      "weights",
+    );
+  });
+});
+
 describe("wrong values", () => {
   it.each([NaN, Infinity, -Infinity, null, 1.5, "10", -1, 2 ** 53, true, [], {}])(
     "maxNewTokens refuses %s",

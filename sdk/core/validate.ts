@@ -1,7 +1,7 @@
 import { distance } from "fastest-levenshtein";
 import type { z } from "zod";
 import { OptionError } from "./errors.js";
-import { OPTION_ALIASES } from "./option-aliases.js";
+import { OPTION_ALIASES, OPTION_PLACES } from "./option-aliases.js";
 import { describeExpected, keysAt, schemaAt } from "./schema-walk.js";
 
 const LONGEST_VALUE_SHOWN = 80;
@@ -86,10 +86,12 @@ export function suggestName(name: string, known: readonly string[]): string | un
 
 function unknownOption(key: string, parent: string, known: string[], received: unknown, cause: unknown): OptionError {
   const path = joinPath(parent, [key]);
-  const suggestion = suggestName(key, known);
   const elsewhere = OPTION_ALIASES.get(plain(key));
+  const place = placeOf(key, known);
+  const suggestion = place === undefined ? suggestName(key, known) : undefined;
   let advice = known.length > 0 ? ` Known: ${known.join(", ")}.` : "";
-  if (elsewhere === key) advice = ` It belongs to another call.${advice}`;
+  if (place !== undefined) advice = ` ${place}`;
+  else if (elsewhere === key) advice = ` It belongs to another call.${advice}`;
   else if (suggestion !== undefined) advice = ` Did you mean "${joinPath(parent, [suggestion])}"?`;
   else if (elsewhere !== undefined) advice = ` The SDK's name for it is "${elsewhere}", which belongs to another call.`;
   return new OptionError(`Unknown option "${path}".${advice}`, {
@@ -99,6 +101,13 @@ function unknownOption(key: string, parent: string, known: string[], received: u
     suggestion,
     cause,
   });
+}
+
+/** Where something lives that is no option of this call by any name. */
+function placeOf(key: string, known: readonly string[]): string | undefined {
+  const alias = OPTION_ALIASES.get(plain(key));
+  if (alias !== undefined && known.includes(alias.split(".")[0]!)) return undefined;
+  return OPTION_PLACES.get(plain(key)) ?? OPTION_PLACES.get(plain(alias ?? ""));
 }
 
 /** Fields that are optional may be left out, and so may a call's options as a whole. */

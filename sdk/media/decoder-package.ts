@@ -1,4 +1,5 @@
 import { MediaError } from "../core/errors.js";
+import { isBundled, keepExternal } from "../core/own-file.js";
 import type { ByteReader } from "./byte-reader.js";
 import { fromFrame, HIGHEST_RATE, LOWEST_RATE, mixDown, type MonoAudio } from "./mono-audio.js";
 
@@ -21,26 +22,24 @@ export interface PieceDecoder {
 }
 
 /**
- * Loads a decoder from a package that users install if they need it: its code is under the LGPL, so it is not among the
- * dependencies of this SDK.
+ * What follows when a decoder's package cannot be loaded. Users install these packages if they need them: their code is under
+ * the LGPL, so they are not among the dependencies of this SDK. Written as `import("…").catch(noDecoder(…))`, because
+ * bundlers take a missing package for an error unless the import itself is followed by `catch`.
  *
- * @throws MediaError saying how to install it
+ * @throws MediaError saying what to do
  */
-export async function loadDecoderPackage<Module>(
-  load: () => Promise<Module>,
-  packageName: string,
-  format: string,
-  name: string,
-): Promise<Module> {
-  try {
-    return await load();
-  } catch (error) {
+export function noDecoder(packageName: string, format: string, name: string): (error: unknown) => never {
+  return (error) => {
+    const remedy = isBundled()
+      ? `Reason: ${error instanceof Error ? error.message : String(error)}. Install it beside the program (npm install ` +
+        `${packageName}). ${keepExternal(packageName)} Or`
+      : `Install it: npm install ${packageName}; or`;
     throw new MediaError(
       `Cannot read audio from ${name}: it is ${format}, and the package that decodes it could not be loaded. ` +
-        `Install it: npm install ${packageName}; or convert the file: ffmpeg -i in.xyz out.wav.`,
+        `${remedy} convert the file: ffmpeg -i in.xyz out.wav.`,
       { cause: error },
     );
-  }
+  };
 }
 
 /**

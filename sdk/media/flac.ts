@@ -1,16 +1,12 @@
 import type { FLACDecodedAudio } from "@wasm-audio-decoders/flac";
 import type { ByteReader } from "./byte-reader.js";
-import { loadDecoderPackage, openWithDecoder } from "./decoder-package.js";
+import { noDecoder, openWithDecoder } from "./decoder-package.js";
 import type { MonoAudio } from "./mono-audio.js";
 
 /** Opens FLAC, also within Ogg, with libFLAC as WebAssembly. */
 export async function openFlac(reader: ByteReader): Promise<MonoAudio> {
-  const load = () => import("@wasm-audio-decoders/flac");
-  const { FLACDecoder } = await loadDecoderPackage(
-    load,
-    "@wasm-audio-decoders/flac",
-    "a FLAC file",
-    reader.source.name,
+  const { FLACDecoder } = await import("@wasm-audio-decoders/flac").catch(
+    noDecoder("@wasm-audio-decoders/flac", "a FLAC file", reader.source.name),
   );
   const decoder = new FLACDecoder();
   return openWithDecoder(

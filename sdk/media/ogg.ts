@@ -1,7 +1,7 @@
 import { MediaError } from "../core/errors.js";
 import { HEAD_BYTES } from "./audio-format.js";
 import type { ByteReader } from "./byte-reader.js";
-import { loadDecoderPackage, openWithDecoder } from "./decoder-package.js";
+import { noDecoder, openWithDecoder } from "./decoder-package.js";
 import { openFlac } from "./flac.js";
 import type { MonoAudio } from "./mono-audio.js";
 import { openOpus } from "./opus.js";
@@ -29,9 +29,9 @@ export async function openOgg(reader: ByteReader): Promise<MonoAudio> {
     case "FLAC":
       return openFlac(reader);
     case "Vorbis": {
-      const load = () => import("@wasm-audio-decoders/ogg-vorbis");
-      const packageName = "@wasm-audio-decoders/ogg-vorbis";
-      const { OggVorbisDecoder } = await loadDecoderPackage(load, packageName, "an Ogg Vorbis file", name);
+      const { OggVorbisDecoder } = await import("@wasm-audio-decoders/ogg-vorbis").catch(
+        noDecoder("@wasm-audio-decoders/ogg-vorbis", "an Ogg Vorbis file", name),
+      );
       return openWithDecoder(reader, new OggVorbisDecoder(), "an Ogg Vorbis file", 8192);
     }
     default:

@@ -1,7 +1,7 @@
 import type { OpusDecoder } from "opus-decoder";
 import { MediaError } from "../core/errors.js";
 import type { ByteReader } from "./byte-reader.js";
-import { quietly } from "./decoder-package.js";
+import { noDecoder, quietly } from "./decoder-package.js";
 import { fromFrame, mixDown, type MonoAudio } from "./mono-audio.js";
 import { type OggPage, oggPages } from "./ogg-packets.js";
 
@@ -32,7 +32,7 @@ async function* decode(reader: ByteReader, name: string): AsyncGenerator<Float32
   for await (const page of oggPages(reader)) {
     if (page.begins) {
       const [first] = page.packets;
-      stream = await OpusStream.open(parseHead(first, name));
+      stream = await OpusStream.open(parseHead(first, name), name);
       continue;
     }
     for (const block of stream?.decode(page, name) ?? []) {
@@ -66,8 +66,8 @@ class OpusStream {
     this.#head = head;
   }
 
-  static async open(head: OpusHead): Promise<OpusStream> {
-    const { OpusDecoder } = await import("opus-decoder");
+  static async open(head: OpusHead, name: string): Promise<OpusStream> {
+    const { OpusDecoder } = await import("opus-decoder").catch(noDecoder("opus-decoder", "an Ogg Opus file", name));
     const { channels, streamCount, coupledStreamCount, channelMappingTable } = head;
     const decoder = new OpusDecoder({ channels, streamCount, coupledStreamCount, channelMappingTable });
     await decoder.ready;

@@ -1,4 +1,4 @@
-import wavefile from "wavefile";
+import * as wavefile from "wavefile";
 import { decodeImaBlock } from "./ima-adpcm.js";
 import type { WavEncoding, WavFormat } from "./wav-header.js";
 
@@ -45,6 +45,9 @@ export function wavSampleDecoder(format: WavFormat): WavSampleDecoder {
   };
 }
 
+/** Node.js hands a CommonJS module over as the default; bundlers that take the package's ES module have names only. */
+const { WaveFile } = "default" in wavefile ? wavefile.default : wavefile;
+
 const tables = new Map<WavEncoding, Float32Array>();
 
 /** A reader by table for the encodings that have one value for each byte; `wavefile` decodes the table. */
@@ -52,7 +55,7 @@ function companded(encoding: WavEncoding): SampleReader | undefined {
   if (encoding !== "a-law" && encoding !== "mu-law") return undefined;
   let table = tables.get(encoding);
   if (!table) {
-    const file = new wavefile.WaveFile();
+    const file = new WaveFile();
     file.fromScratch(
       1,
       8000,

@@ -32,7 +32,7 @@ export async function runLoad<Model>(order: LoadOrder, steps: (run: LoadRun) => 
   throwIfAborted(options.signal);
   modelPath(model);
   const progress = new LoadProgressReporter(options.onProgress);
-  const native = await nativeForDevices([resolved.device, ...furtherDevices], options.signal);
+  const native = await nativeForDevices(resolved, furtherDevices, options.signal);
   progress.report("files", 0);
   const run = new LoadRun(started, options, native, await resolveCache(resolved.cache), progress);
   try {

@@ -84,23 +84,65 @@ function readModel(value: unknown, file: string): BpeDefinition | UnigramDefinit
   }
   const type =
     (node.type as string | undefined) ?? (Array.isArray(node["vocab"]) ? "Unigram" : "merges" in node ? "BPE" : "");
-  if (type === "Unigram") return { kind: "unigram", node: { ...node, type } };
+  if (type === "Unigram") {
+    checkPieces(node["vocab"], file);
+    return { kind: "unigram", node: { ...node, type } };
+  }
   if (type !== "BPE") {
     throw new UnsupportedError(`${file}: tokenizer model "${type}" is not supported (BPE and Unigram are).`, {
       subject: type,
     });
   }
-  const merges = (node["merges"] ?? []) as (string | [string, string])[];
   return {
     kind: "bpe",
-    vocabulary: new Map(Object.entries(node["vocab"] as Record<string, number>)),
-    merges: merges.map((entry) => (typeof entry === "string" ? splitMerge(entry) : entry)),
+    vocabulary: readVocabulary(node["vocab"], file),
+    merges: readMerges(node["merges"] ?? [], file),
     unknownToken: (node["unk_token"] as string | null | undefined) ?? undefined,
     fuseUnknown: node["fuse_unk"] === true,
     byteFallback: node["byte_fallback"] === true,
     ignoreMerges: node["ignore_merges"] === true,
     endOfWordSuffix: (node["end_of_word_suffix"] as string | null | undefined) || undefined,
   };
+}
+
+/** Ids are places in tables; no vocabulary comes near this. */
+const MOST_TOKENS = 2 ** 27;
+
+function isId(id: unknown): id is number {
+  return Number.isInteger(id) && (id as number) >= 0 && (id as number) < MOST_TOKENS;
+}
+
+function damaged(file: string, what: string, value: unknown): ModelError {
+  const shown = (JSON.stringify(value) ?? "nothing").slice(0, 80);
+  return new ModelError(`${file}: ${what}, found ${shown}. The file is damaged; fetch it again.`, { file });
+}
+
+function readVocabulary(value: unknown, file: string): Map<string, number> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw damaged(file, "the vocabulary must be tokens with their ids", value);
+  }
+  const entries = Object.entries(value);
+  const wrong = entries.find(([, id]) => !isId(id));
+  if (wrong) throw damaged(file, `the id of token ${JSON.stringify(wrong[0])} must be a whole number`, wrong[1]);
+  return new Map(entries as [string, number][]);
+}
+
+function readMerges(value: unknown, file: string): [string, string][] {
+  if (!Array.isArray(value)) throw damaged(file, '"merges" must be a list', value);
+  return value.map((entry: unknown) => {
+    if (typeof entry === "string") return splitMerge(entry);
+    const isPair = Array.isArray(entry) && entry.length === 2 && entry.every((part) => typeof part === "string");
+    if (!isPair) throw damaged(file, "a merge must be two tokens", entry);
+    return entry as [string, string];
+  });
+}
+
+function checkPieces(value: unknown, file: string): void {
+  if (!Array.isArray(value)) throw damaged(file, "the vocabulary must be a list of pieces with their scores", value);
+  const wrong: unknown = value.find(
+    (entry) => !Array.isArray(entry) || typeof entry[0] !== "string" || typeof entry[1] !== "number",
+  );
+  if (wrong !== undefined) throw damaged(file, "an entry of the vocabulary must be a piece and its score", wrong);
 }
 
 /** `"a b"` as a pair; the left side is never empty, so a space at the very start belongs to it. */
@@ -117,10 +159,13 @@ function readAddedTokens(
 ): AddedTokenDefinition[] {
   const byContent = new Map<string, AddedTokenDefinition>();
   const add = (entry: JsonObject, id: number): void => {
+    if (typeof entry !== "object" || (entry as unknown) === null || typeof entry["content"] !== "string" || !isId(id)) {
+      throw damaged(files.file, "an added token must have a content and an id", entry);
+    }
     const special = entry["special"] === true;
-    byContent.set(String(entry["content"]), {
+    byContent.set(entry["content"], {
       id,
-      content: String(entry["content"]),
+      content: entry["content"],
       special,
       singleWord: entry["single_word"] === true,
       leftStrip: entry["lstrip"] === true,
@@ -128,9 +173,11 @@ function readAddedTokens(
       normalized: typeof entry["normalized"] === "boolean" ? entry["normalized"] : !special,
     });
   };
-  for (const entry of (files.tokenizer["added_tokens"] ?? []) as JsonObject[]) add(entry, Number(entry["id"]));
+  const listed = files.tokenizer["added_tokens"] ?? [];
+  if (!Array.isArray(listed)) throw damaged(files.file, '"added_tokens" must be a list', listed);
+  for (const entry of listed as JsonObject[]) add(entry, Number((entry as JsonObject | null)?.["id"]));
   for (const [id, entry] of Object.entries((config["added_tokens_decoder"] ?? {}) as Record<string, JsonObject>)) {
-    if (!byContent.has(String(entry["content"]))) add(entry, Number(id));
+    if (!byContent.has(String((entry as JsonObject | null)?.["content"]))) add(entry, Number(id));
   }
   // Tokens that the configuration names are control tokens even if tokenizer.json does not say so.
   const extra = [config["additional_special_tokens"], config["extra_special_tokens"]].flatMap((list) =>

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { DisposedError, OptionError } from "../core/errors.js";
+import { DisposedError, ModelError, OptionError, PergolaError } from "../core/errors.js";
 import type { GgufFile } from "../models/gguf/gguf-file.js";
 import type { AddedTokenSplitter } from "./added-tokens.js";
 import { TokenDecoder } from "./detokenizer.js";
@@ -40,6 +40,8 @@ export interface DecodeOptions {
  */
 const SLICE_THRESHOLD = 1_000;
 const SLICE_MS = 4;
+/** Letters, figures, marks, blanks and more than one plane. */
+const TRIAL = " Aé1 2!\n\tx😀";
 /** From here on a worker thread encodes; its start (0.2 s, once) costs more than it saves for shorter texts. */
 const WORKER_THRESHOLD = 20_000;
 /** The same for tokenizers that merge a text as one piece, which cannot be sliced. */
@@ -80,7 +82,17 @@ export class Tokenizer {
   }
 
   static async #read(source: TokenizerSource, gguf?: GgufFile): Promise<Tokenizer> {
-    return new Tokenizer(source, await readDefinition(source, gguf));
+    const definition = await readDefinition(source, gguf);
+    try {
+      const tokenizer = new Tokenizer(source, definition);
+      // Rules of a damaged file may fail only when they are used.
+      tokenizer.decode(tokenizer.encode(TRIAL));
+      return tokenizer;
+    } catch (cause) {
+      if (PergolaError.isInstance(cause)) throw cause;
+      const { file } = definition;
+      throw new ModelError(`${file}: the tokenizer cannot be used: ${(cause as Error).message}.`, { file, cause });
+    }
   }
 
   /** Token ids of a text. Holds the thread: about 4 µs a token; see {@link Tokenizer.encodeAsync} for long texts. */

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { DisposedError } from "../core/errors.js";
+import { fileBeside } from "../core/own-file.js";
 import type { TokenizerSource } from "./tokenizer-source.js";
 import type { WorkerAnswer, WorkerRequest } from "./tokenizer-worker.js";
 
@@ -14,6 +15,7 @@ interface Pending {
  */
 export class WorkerEncoder {
   readonly #source: TokenizerSource;
+  readonly #file: string | undefined;
   readonly #pending = new Map<number, Pending>();
   #worker: Worker | undefined;
   #usable: boolean;
@@ -21,8 +23,8 @@ export class WorkerEncoder {
 
   constructor(source: TokenizerSource) {
     this.#source = source;
-    // Run from TypeScript sources (tests) there is no compiled worker file.
-    this.#usable = import.meta.url.endsWith(".js");
+    this.#file = fileBeside("tokenizer-worker.js", import.meta.url);
+    this.#usable = this.#file !== undefined;
   }
 
   /** False where there is no worker file, or where it failed once. */
@@ -51,7 +53,7 @@ export class WorkerEncoder {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL("./tokenizer-worker.js", import.meta.url), { workerData: this.#source });
+    const worker = new Worker(this.#file!, { workerData: this.#source });
     worker.unref();
     worker.on("message", (answer: WorkerAnswer) => {
       const pending = this.#pending.get(answer.id);

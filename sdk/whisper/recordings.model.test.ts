@@ -68,10 +68,7 @@ describe.each(["tiny.en", "base"])("whisper-%s, computed exactly", (name) => {
     it.runIf(path && isShort)(`hears ${title} as transformers does, token by token`, async () => {
       const transcript = await whisper.transcribe(path!, { language: language(recording), temperature: 0 });
       expectSound(transcript);
-      // A window of short audio is one golden run; what follows it in time is heard again here.
-      const ids = transcript.segments.flatMap(({ tokens }) => tokens);
-      expect(ids).toEqual(recording.ids!.slice(0, ids.length));
-      expect(ids.length).toBeGreaterThan(0);
+      expect(transcript.segments.flatMap(({ tokens }) => tokens)).toEqual(recording.ids);
     });
     it.runIf(path && !isShort && recording.segments)(`hears ${title} with its segments and times`, async () => {
       const transcript = await whisper.transcribe(path!, { language: language(recording), temperature: 0 });
@@ -96,7 +93,8 @@ describe.each(["tiny.en", "base"])("whisper-%s, computed exactly", (name) => {
           return [Math.abs(start - goldenStart), Math.abs(end - goldenEnd)];
         });
         differences.sort((a, b) => a - b);
-        expect(differences.length).toBeGreaterThan(words.length);
+        // Two differences a word: most of the words that openai/whisper found are among ours.
+        expect(differences.length / 2).toBeGreaterThan(recording.words!.length * 0.6);
         expect(differences[differences.length >> 1]).toBeLessThanOrEqual(0.04);
       },
     );

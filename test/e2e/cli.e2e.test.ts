@@ -20,7 +20,9 @@ describe("help and wrong use", () => {
     const { version } = (await import(path.join(root, "package.json"), { with: { type: "json" } })).default as {
       version: string;
     };
-    expect(await pergola(["--version"])).toMatchObject({ code: 0, stdout: `${version}\n` });
+    for (const flag of ["--version", "-v", "-V"]) {
+      expect(await pergola([flag])).toMatchObject({ code: 0, stdout: `${version}\n` });
+    }
   });
 
   it.each([
@@ -41,6 +43,7 @@ describe("help and wrong use", () => {
       ["chat", "-m", tinyModel, "-p", "x", "-t", "-1"],
       /error: --temperature must be a number from 0 to 2, received -1/,
     ],
+    ["a word too many", ["chat", "-m", "m", "Hello", "there"], /no use for "there"/],
     [
       "a wrong choice",
       ["chat", "-m", "m", "-p", "x", "--weights", "int3"],

@@ -80,8 +80,15 @@ function layerText(node: GraphNode, place: Place | undefined): string {
   return `${parts.join("")}</layer>`;
 }
 
-const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const ENTITIES: Record<string, string> = {
+  ...{ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" },
+  // As they are, white space in attributes is read as blanks.
+  ...{ "\t": "&#9;", "\n": "&#10;", "\r": "&#13;" },
+};
+/** What XML cannot hold, not even as a number. */
+// eslint-disable-next-line no-control-regex
+const IMPOSSIBLE = /\p{Surrogate}|[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/gu;
 
 function escape(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => ENTITIES[character]!);
+  return text.replace(/[&<>"\t\n\r]/g, (character) => ENTITIES[character]!).replace(IMPOSSIBLE, "\ufffd");
 }

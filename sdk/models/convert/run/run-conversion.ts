@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
 import { abortReason, throwIfAborted } from "../../../core/abort.js";
+import { fileBeside } from "../../../core/own-file.js";
 import { convertHere, unpackError, type ConversionRequest, type WorkerMessage } from "./conversion-worker.js";
 
 export interface ConversionHooks {
@@ -18,16 +19,18 @@ export interface ConversionHooks {
  */
 export async function runConversion(request: ConversionRequest, hooks: ConversionHooks): Promise<string[]> {
   throwIfAborted(hooks.signal);
-  const files = import.meta.url.endsWith(".js") ? await convertInWorker(request, hooks) : undefined;
+  const worker = fileBeside("conversion-worker.js", import.meta.url);
+  const files = worker === undefined ? undefined : await convertInWorker(worker, request, hooks);
   return files ?? convertHere(request, hooks);
 }
 
 /** Undefined where the worker could not be started. */
 function convertInWorker(
+  file: string,
   request: ConversionRequest,
   { signal, onProgress }: ConversionHooks,
 ): Promise<string[] | undefined> {
-  const worker = new Worker(new URL("./conversion-worker.js", import.meta.url), { workerData: request });
+  const worker = new Worker(file, { workerData: request });
   return new Promise<string[] | undefined>((resolve, reject) => {
     let started = false;
     /** Why the worker was told to stop. */
