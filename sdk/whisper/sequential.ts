@@ -1,6 +1,15 @@
 import { decodeWindows, type WindowText } from "./decode-windows.js";
 import type { FoundLanguage } from "./language-finder.js";
-import { addSegments, draftSegments, isInaudible, isSteady, type AudioWindow, type RunContext } from "./run-context.js";
+import { listenElsewhere } from "./listen-elsewhere.js";
+import {
+  addSegments,
+  draftSegments,
+  isInaudible,
+  isSteady,
+  speechIn,
+  type AudioWindow,
+  type RunContext,
+} from "./run-context.js";
 import { FRAMES_PER_SECOND, WINDOW_FRAMES } from "./whisper-facts.js";
 import { windowPrompt } from "./window-prompt.js";
 import { alignWindows, speechEnd } from "./words/align-windows.js";
@@ -59,7 +68,8 @@ export class SequentialRun {
     try {
       const [handle] = handles;
       if (handle === undefined || engine.ending) return window.seek;
-      const [language] = await languages.find(handles);
+      const heard = { handle, speech: speechIn(this.#context, window) };
+      const [language] = await languages.find([heard], listenElsewhere(this.#context, window.seek + window.size));
       const text = await this.#decode(handle, window, language!);
       if (engine.ending && engine.ending !== "stop") return window.seek;
       const done = window.seek + window.size;

@@ -54,10 +54,12 @@ export class WhisperEngine {
     return handles;
   }
 
-  /** Probabilities of the tokens `ids` after `<|startoftranscript|>`, a list for each window. */
-  async detect(windows: number[], ids: readonly number[]): Promise<Float32Array[]> {
-    const found = await this.#timed(() => this.#transcriber.detect(windows, Int32Array.from(ids)));
-    return found.map(({ probabilities }) => probabilities);
+  /** Probabilities of the tokens `ids` after `<|startoftranscript|>`, and that of no speech, for each window. */
+  detect(
+    windows: number[],
+    ids: readonly number[],
+  ): Promise<{ probabilities: Float32Array; noSpeechProb: number }[]> {
+    return this.#timed(() => this.#transcriber.detect(windows, Int32Array.from(ids)));
   }
 
   async decode(inputs: NativeDecodeInput[], options: NativeDecodeOptions): Promise<NativeDecoding[]> {

@@ -8,10 +8,11 @@ import { alignWindows } from "../words/align-windows.js";
 import type { DraftSegment } from "../words/segment-words.js";
 import type { FinalCaption, PartialCaption } from "./live-event.js";
 import { StableText } from "./stable-text.js";
+import { GATE_STEP } from "../speech/voice-gate.js";
 import type { Utterance } from "./utterances.js";
 
-/** The language is taken for found once an utterance says it with this probability. */
-const SURE_LANGUAGE = 0.5;
+/** Above this temperature a text is too uncertain to condition the next one. */
+const CONDITIONING_LIMIT = 0.5;
 
 interface Decoded {
   text: WindowText;
@@ -84,8 +85,8 @@ export class LiveDecoder {
 
   #remember({ ids, triedTemperature }: WindowText, language: FoundLanguage, utterance: Utterance): void {
     const { call } = this.#context;
-    if (language.probability >= SURE_LANGUAGE) this.#languages.note(language, utterance.seconds);
-    const isConditioned = call.settings.conditionOnPreviousText && triedTemperature <= SURE_LANGUAGE;
+    this.#languages.note(language, utterance.seconds);
+    const isConditioned = call.settings.conditionOnPreviousText && triedTemperature <= CONDITIONING_LIMIT;
     this.#previous = isConditioned ? [...this.#previous, ...ids].slice(-call.previousRoom) : [];
   }
 
@@ -105,7 +106,7 @@ export class LiveDecoder {
       mel.discard(mel.frames);
       const [handle] = handles;
       if (handle === undefined || engine.ending) return undefined;
-      const [language] = await this.#languages.find(handles);
+      const [language] = await this.#languages.find([{ handle, speech: utterance.speechSteps * GATE_STEP }]);
       const text = isPartial
         ? await this.#write(handle, language!, this.#stableOf(utterance).ids, true)
         : await this.#writeFinal(handle, language!, this.#stableOf(utterance).ids);
