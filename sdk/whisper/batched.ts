@@ -2,7 +2,15 @@ import { continueTexts } from "./continue-windows.js";
 import { decodeWindows, type WindowText } from "./decode-windows.js";
 import type { FoundLanguage } from "./language-finder.js";
 import { listenElsewhere } from "./listen-elsewhere.js";
-import { addSegments, draftSegments, isSteady, speechIn, textOf, type AudioWindow, type RunContext } from "./run-context.js";
+import {
+  addSegments,
+  draftSegments,
+  isSteady,
+  speechIn,
+  textOf,
+  type AudioWindow,
+  type RunContext,
+} from "./run-context.js";
 import { SequentialRun } from "./sequential.js";
 import { planWindows } from "./speech/plan-windows.js";
 import { FRAMES_PER_SECOND, TIMESTAMP_STEP, WINDOW_FRAMES } from "./whisper-facts.js";

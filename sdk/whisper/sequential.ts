@@ -14,7 +14,7 @@ import { FRAMES_PER_SECOND, WINDOW_FRAMES } from "./whisper-facts.js";
 import { windowPrompt } from "./window-prompt.js";
 import { alignWindows, speechEnd } from "./words/align-windows.js";
 import { findHallucinations } from "./words/hallucinations.js";
-import type { DraftSegment } from "./words/segment-words.js";
+import { TRUSTED, type DraftSegment } from "./words/segment-words.js";
 
 /** Above this temperature a text is too uncertain to condition the next one. */
 const CONDITIONING_LIMIT = 0.5;
@@ -135,6 +135,8 @@ export class SequentialRun {
     if (!complete && wordsEnd !== undefined && wordsEnd > start) {
       const isFar = threshold === null || fullEnd - wordsEnd > threshold;
       resume = isFar ? Math.round(wordsEnd * FRAMES_PER_SECOND) : seek + size;
+      // A word that ends long after its segment reaches into what is said next.
+      if (isFar && resume > next + TRUSTED * FRAMES_PER_SECOND) resume = next;
     }
     if (threshold === null) return { kept: drafts, next: resume };
     const end = (seek + size) / FRAMES_PER_SECOND;

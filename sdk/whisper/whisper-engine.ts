@@ -55,10 +55,7 @@ export class WhisperEngine {
   }
 
   /** Probabilities of the tokens `ids` after `<|startoftranscript|>`, and that of no speech, for each window. */
-  detect(
-    windows: number[],
-    ids: readonly number[],
-  ): Promise<{ probabilities: Float32Array; noSpeechProb: number }[]> {
+  detect(windows: number[], ids: readonly number[]): Promise<{ probabilities: Float32Array; noSpeechProb: number }[]> {
     return this.#timed(() => this.#transcriber.detect(windows, Int32Array.from(ids)));
   }
 

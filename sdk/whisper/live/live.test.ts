@@ -236,6 +236,23 @@ describe("live", () => {
     expect(native.transcriber.detections).toBe(3);
   });
 
+  it("a first sound does not settle the language for all that follows", async () => {
+    let utterances = 0;
+    const { whisper, native } = await load({
+      decode: () => ({ ids: say(" ja") }),
+      detect: (_, ids) => {
+        const [code, probability] = utterances++ === 0 ? [TINY.en, 0.6] : [TINY.de, 0.9];
+        return { probabilities: ids.map((id) => (id === code ? probability : 0.05)) };
+      },
+    });
+    const audio = joined(babble(0.3), silence(1.2), babble(3), silence(1), babble(3), silence(1));
+    const stream = whisper.live(microphone(audio), { sampleRate: 16_000, partialEvery: 0, pause: 0.5 });
+    await collect(stream);
+    const languages = native.transcriber.decodes.map(({ inputs }) => inputs[0]!.prompt[1]);
+    expect(languages).toEqual([TINY.en, TINY.de, TINY.de]);
+    expect((await stream.result).language).toBe("de");
+  });
+
   it("words have times of the stream", async () => {
     const { whisper } = await load({ decode: () => ({ ids: say(" ja ja") }) });
     const audio = joined(silence(3), babble(2), silence(1));
