@@ -117,9 +117,11 @@ class PhaseJudge {
   judge(channels: readonly ChannelSamples[], from: number, to: number, signs: Int8Array): void {
     const fading = Math.exp(-(to - from) / (MEMORY_SECONDS * this.#rate));
     for (let index = 0; index < this.#products.length; index++) this.#products[index] = this.#products[index]! * fading;
-    for (let a = 0; a < this.#count; a++) {
-      for (let b = a; b < this.#count; b++) this.#add(a, b, channels[a]!, channels[b]!, from, to);
-    }
+    if (this.#count === 2) this.#addPair(channels[0]!, channels[1]!, from, to);
+    else
+      for (let a = 0; a < this.#count; a++) {
+        for (let b = a; b < this.#count; b++) this.#add(a, b, channels[a]!, channels[b]!, from, to);
+      }
     for (let channel = 0; channel < this.#count; channel++) this.#last[channel] = channels[channel]![to - 1]!;
     this.#frames += to - from;
     if (this.#frames >= LEAST_SECONDS * this.#rate) this.#turn(signs);
@@ -129,12 +131,34 @@ class PhaseJudge {
     let [beforeFirst, beforeSecond] = [this.#last[a]!, this.#last[b]!];
     let sum = 0;
     for (let frame = from; frame < to; frame++) {
-      const [nowFirst, nowSecond] = [first[frame]!, second[frame]!];
+      const nowFirst = first[frame]!;
+      const nowSecond = second[frame]!;
       sum += (nowFirst - beforeFirst) * (nowSecond - beforeSecond);
       beforeFirst = nowFirst;
       beforeSecond = nowSecond;
     }
     this.#products[a * this.#count + b] = this.#products[a * this.#count + b]! + sum;
+  }
+
+  /** The usual case in one go. */
+  #addPair(left: ChannelSamples, right: ChannelSamples, from: number, to: number): void {
+    let [beforeLeft, beforeRight] = [this.#last[0]!, this.#last[1]!];
+    let [leftEnergy, rightEnergy, common] = [0, 0, 0];
+    for (let frame = from; frame < to; frame++) {
+      const nowLeft = left[frame]!;
+      const nowRight = right[frame]!;
+      const leftChange = nowLeft - beforeLeft;
+      const rightChange = nowRight - beforeRight;
+      leftEnergy += leftChange * leftChange;
+      rightEnergy += rightChange * rightChange;
+      common += leftChange * rightChange;
+      beforeLeft = nowLeft;
+      beforeRight = nowRight;
+    }
+    const products = this.#products;
+    products[0] = products[0]! + leftEnergy;
+    products[1] = products[1]! + common;
+    products[3] = products[3]! + rightEnergy;
   }
 
   #product(a: number, b: number): number {

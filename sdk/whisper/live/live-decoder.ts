@@ -4,6 +4,7 @@ import { textOf } from "../run-context.js";
 import type { TranscriptSegment } from "../transcript.js";
 import { FRAMES_PER_SECOND, SAMPLES_PER_FRAME, WINDOW_FRAMES } from "../whisper-facts.js";
 import { windowPrompt } from "../window-prompt.js";
+import type { WhisperEngine } from "../whisper-engine.js";
 import { alignWindows } from "../words/align-windows.js";
 import type { DraftSegment } from "../words/segment-words.js";
 import type { FinalCaption, PartialCaption } from "./live-event.js";
@@ -23,6 +24,7 @@ interface Decoded {
 /** Decodes utterances, growing and ended ones, each as a window of its own. */
 export class LiveDecoder {
   readonly #context: DecodeContext;
+  readonly #partialContext: DecodeContext;
   readonly #languages: LanguageFinder;
   /** What is certain of utterances that go on. */
   readonly #stable = new WeakMap<Utterance, StableText>();
@@ -32,8 +34,10 @@ export class LiveDecoder {
   #previous: number[] = [];
   #decodings = 0;
 
-  constructor(context: DecodeContext, languages: LanguageFinder) {
+  /** @param partialEngine - what partials are decoded with, so that they can end before finals do */
+  constructor(context: DecodeContext, partialEngine: WhisperEngine, languages: LanguageFinder) {
     this.#context = context;
+    this.#partialContext = { ...context, engine: partialEngine };
     this.#languages = languages;
   }
 
@@ -91,7 +95,7 @@ export class LiveDecoder {
   }
 
   async #decode(utterance: Utterance, isPartial: boolean): Promise<Decoded | undefined> {
-    const { model, call, engine, clock } = this.#context;
+    const { model, call, engine, clock } = isPartial ? this.#partialContext : this.#context;
     const samples = utterance.samples();
     const mel = model.native.createLogMel(model.facts.melBins);
     await clock.measureAsync("preprocess", async () => {
@@ -140,7 +144,8 @@ export class LiveDecoder {
     const seed = (call.settings.seed + this.#decodings++) % Number.MAX_SAFE_INTEGER;
     // A partial that fails is not worth a second try: the next one is on its way.
     const temperature = call.settings.temperature.slice(0, isPartial ? 1 : undefined);
-    const context = { ...this.#context, call: { ...call, settings: { ...call.settings, temperature } } };
+    const base = isPartial ? this.#partialContext : this.#context;
+    const context = { ...base, call: { ...call, settings: { ...call.settings, temperature } } };
     const [text] = await decodeWindows(context, [{ handle, ...prompt, seed, prefix }], false);
     return text!;
   }

@@ -313,6 +313,87 @@ describe("ends", () => {
     expect(await stream.result).toMatchObject({ utterances: 0 });
   });
 
+  /** Speech of 3 s, then nothing more comes; `heard` resolves once all of it was taken. */
+  function speechThenNothing(): { source: AsyncIterable<Float32Array>; heard: Promise<void> } {
+    let taken: () => void;
+    const heard = new Promise<void>((resolve) => (taken = resolve));
+    const source = (async function* (): AsyncGenerator<Float32Array> {
+      yield* microphone(babble(3));
+      taken();
+      await new Promise(() => undefined);
+    })();
+    return { source, heard };
+  }
+
+  it("stop() delivers what is being said as its final", async () => {
+    const { whisper } = await load({ decode: () => ({ ids: say(" yes.") }) });
+    const { source, heard } = speechThenNothing();
+    const stream = whisper.live(source, { ...LIVE, partialEvery: 0 });
+    const events = collect(stream);
+    await heard;
+    await stream.stop();
+    expect(await events).toMatchObject([{ type: "final", text: "yes.", start: 0, end: 3 }]);
+    expect(await stream.result).toMatchObject({ text: "yes.", utterances: 1, duration: 3, finishReason: "stop" });
+  });
+
+  it("stop() in the middle of a partial does not wait for it, but for the final", async () => {
+    const { whisper, native } = await load({ decode: () => ({ ids: say(" a long text".repeat(12)) }) });
+    const { source } = speechThenNothing();
+    const stream = whisper.live(source, { ...LIVE, temperature: 0 });
+    while (native.transcriber.stats().decodeSteps < 5) await turn();
+    await stream.stop();
+    const { text, utterances } = await stream.result;
+    expect(text).toBe(" a long text".repeat(12).trim());
+    expect(utterances).toBe(1);
+    expect(native.transcriber.stats().decodedTokens).toBeLessThan(2 * text.length);
+  });
+
+  it("break waits for the final, which the result holds", async () => {
+    const { whisper } = await load({ decode: () => ({ ids: say(" yes.") }) });
+    const { source } = speechThenNothing();
+    const stream = whisper.live(source, LIVE);
+    for await (const { type } of stream) if (type === "partial") break;
+    expect(await stream.result).toMatchObject({ text: "yes.", utterances: 1 });
+  });
+
+  it("cancel() and a signal write nothing more", async () => {
+    const { whisper, native } = await load({ decode: () => ({ ids: say(" yes.") }) });
+    const { source, heard } = speechThenNothing();
+    const stream = whisper.live(source, { ...LIVE, partialEvery: 0 });
+    await heard;
+    await stream.cancel();
+    expect(await stream.result).toMatchObject({ text: "", utterances: 0, finishReason: "cancelled" });
+    expect(native.transcriber.decodes).toEqual([]);
+  });
+
+  it("the result holds all that was said", async () => {
+    let utterances = 0;
+    const { whisper } = await load({ decode: () => ({ ids: say([" One.", " Two."][utterances++]!) }) });
+    const audio = joined(babble(2), silence(1), babble(2));
+    const { result } = whisper.live(microphone(audio), { ...LIVE, partialEvery: 0 });
+    expect((await result).text).toBe("One. Two.");
+  });
+
+  it.each([
+    ["in the middle of a sentence", [3], ["yes."]],
+    ["behind one and in the middle of the next", [3, 2], ["yes.", "yes."]],
+  ])("a source that fails %s: finals for what was heard come first", async (_, lengths, finals) => {
+    const { whisper } = await load({ decode: () => ({ ids: say(" yes.") }) });
+    const audio = joined(...lengths.flatMap((seconds) => [silence(1), babble(seconds)]));
+    const broken = (async function* (): AsyncGenerator<Float32Array> {
+      yield* microphone(audio);
+      throw new Error("unplugged");
+    })();
+    const stream = whisper.live(broken, { ...LIVE, partialEvery: 0 });
+    const texts: string[] = [];
+    const reading = (async () => {
+      for await (const event of stream) texts.push(event.text);
+    })();
+    await expect(reading).rejects.toThrow("unplugged");
+    expect(texts).toEqual(finals);
+    await expect(stream.result).rejects.toThrow("unplugged");
+  });
+
   it("a signal rejects with its reason, dispose with DisposedError", async () => {
     const { whisper } = await load({ decode: () => ({ ids: say(" yes") }) });
     const controller = new AbortController();
