@@ -14,6 +14,7 @@ import {
 import { SequentialRun } from "./sequential.js";
 import { planWindows } from "./speech/plan-windows.js";
 import { FRAMES_PER_SECOND, TIMESTAMP_STEP, WINDOW_FRAMES } from "./whisper-facts.js";
+import { tellOnTheWay } from "./window-progress.js";
 import { windowPrompt } from "./window-prompt.js";
 import { alignWindows, speechEnd, type WindowToAlign } from "./words/align-windows.js";
 import type { DraftSegment } from "./words/segment-words.js";
@@ -78,7 +79,10 @@ async function batch(context: RunContext, windows: readonly PlannedWindow[], seq
   );
   try {
     if (handles.length < windows.length || engine.ending) return;
-    const heard = await decodeBatch(context, windows, handles);
+    const last = windows.at(-1)!;
+    const heard = await tellOnTheWay(context, [windows[0]!.seek, last.seek + last.size], () =>
+      decodeBatch(context, windows, handles),
+    );
     if (engine.ending && engine.ending !== "stop") return;
     // What follows a text that was stopped on the way would leave a gap.
     const stopped = heard.findIndex(({ text }) => text.stopped);

@@ -11,6 +11,7 @@ import {
   type RunContext,
 } from "./run-context.js";
 import { FRAMES_PER_SECOND, WINDOW_FRAMES } from "./whisper-facts.js";
+import { tellOnTheWay } from "./window-progress.js";
 import { windowPrompt } from "./window-prompt.js";
 import { alignWindows, speechEnd } from "./words/align-windows.js";
 import { findHallucinations } from "./words/hallucinations.js";
@@ -70,7 +71,9 @@ export class SequentialRun {
       if (handle === undefined || engine.ending) return window.seek;
       const heard = { handle, speech: speechIn(this.#context, window) };
       const [language] = await languages.find([heard], listenElsewhere(this.#context, window.seek + window.size));
-      const text = await this.#decode(handle, window, language!);
+      const text = await tellOnTheWay(this.#context, [window.seek, window.seek + window.size], () =>
+        this.#decode(handle, window, language!),
+      );
       if (engine.ending && engine.ending !== "stop") return window.seek;
       const done = window.seek + window.size;
       if (text.silent) return done;

@@ -45,6 +45,11 @@ export class WhisperEngine {
     return this.#control.ending;
   }
 
+  /** Steps of the decoder so far, those of other calls on the same model included. */
+  get steps(): number {
+    return this.#transcriber.stats().decodeSteps;
+  }
+
   /** Encodes windows; fewer handles than windows, or none, if the call is ended meanwhile. */
   async encode(windows: NativeWindow[]): Promise<number[]> {
     if (this.ending) return [];

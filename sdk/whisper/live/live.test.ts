@@ -315,7 +315,7 @@ describe("ends", () => {
 
   /** Speech of 3 s, then nothing more comes; `heard` resolves once all of it was taken. */
   function speechThenNothing(): { source: AsyncIterable<Float32Array>; heard: Promise<void> } {
-    let taken: () => void;
+    let taken = (): void => undefined;
     const heard = new Promise<void>((resolve) => (taken = resolve));
     const source = (async function* (): AsyncGenerator<Float32Array> {
       yield* microphone(babble(3));
