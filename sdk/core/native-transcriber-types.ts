@@ -160,6 +160,8 @@ export interface NativeTimed<Value> {
 /** Calls run one after the other, in order. */
 export interface NativeTranscriber {
   readonly info: NativeTranscriberInfo;
+  /** Steps of the decoder so far, over all calls: tells a waiting caller that there is progress. */
+  readonly decodeSteps: number;
   /** Encodes windows, one after the other; gives handles that must be released. Ends early when it is stopped: then fewer handles. */
   encode(windows: NativeWindow[]): NativeJob<NativeTimed<number[]>>;
   /** Softmax over `ids` alone after `<|startoftranscript|>`, a row for each window, and the no-speech probability. */

@@ -73,7 +73,7 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Opens audio and brings it to 16 kHz mono: the mean of all channels, resampled. Works piece by piece, so memory does not
+ * Opens audio and brings it to 16 kHz mono: the mean of all channels (inverse ones are turned), resampled. Works piece by piece, so memory does not
  * depend on the length, and the event loop is not blocked for more than a few milliseconds.
  *
  * A header without samples delivers nothing. Floating-point samples beyond [-1, 1] are kept as they are.

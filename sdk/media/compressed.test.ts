@@ -5,6 +5,7 @@ import { MediaError } from "../core/errors.js";
 import {
   audioFixture,
   expectedAudio,
+  expectSame,
   joinSamples,
   largestDifference,
   readAudio,
@@ -113,6 +114,103 @@ describe("MP3, FLAC and Ogg", () => {
     const pieces = await readPieces(Readable.from([bytes]));
     expect(pieces.length).toBeGreaterThan(0);
     expect(joinSamples(pieces)).toHaveLength(6400);
+  });
+});
+
+describe("tags of any size in front of the sound change nothing of it", () => {
+  /** A picture that holds what looks like MPEG frames and a WAV file. */
+  function picture(size: number): Buffer {
+    const bytes = Buffer.alloc(size);
+    for (let at = 0; at + 4 <= size; at += 417) bytes.set([0xff, 0xfb, 0x90, 0x00], at);
+    bytes.write("RIFF\0\0\0\0WAVE", 100, "latin1");
+    return bytes;
+  }
+
+  function id3(version: number, size: number, kind: "seven bits" | "eight bits" = "seven bits"): Buffer {
+    const head = Buffer.from(`ID3${String.fromCharCode(version)}\0\0\0\0\0\0`, "latin1");
+    const step = kind === "seven bits" ? 7 : 8;
+    for (let byte = 0; byte < 4; byte++) head[9 - byte] = (size >> (step * byte)) & (kind === "seven bits" ? 127 : 255);
+    return Buffer.concat([head, picture(size)]);
+  }
+
+  function ape(size: number): Buffer {
+    const edge = (flags: number): Buffer => {
+      const bytes = Buffer.alloc(32);
+      bytes.write("APETAGEX");
+      bytes.writeUInt32LE(2000, 8);
+      bytes.writeUInt32LE(size + 32, 12);
+      bytes.writeUInt32LE(flags, 20);
+      return bytes;
+    };
+    return Buffer.concat([edge(0xa0000000), picture(size), edge(0x80000000)]);
+  }
+
+  it.each<[string, Buffer]>([
+    ["ID3v2.2 with 3 MB", id3(2, 3_000_000)],
+    ["ID3v2.4 with 3 MB", id3(4, 3_000_000)],
+    ["a size of eight bits a byte", id3(3, 3_000, "eight bits")],
+    ["3 MB with a size of eight bits a byte", id3(3, 3_000_000, "eight bits")],
+    ["two tags", Buffer.concat([id3(3, 3_000), id3(4, 5_000)])],
+    ["2 MB of zeros behind a tag", Buffer.concat([id3(3, 300), Buffer.alloc(2_000_000)])],
+    ["an APE tag", ape(5_000)],
+  ])("MP3: %s", async (_, tag) => {
+    const bytes = bytesOf("mp3-16k.mp3");
+    expectSame(await readAudio(Buffer.concat([tag, bytes])), await readAudio(bytes));
+  });
+
+  it("FLAC: a picture of 5 MB", async () => {
+    const bytes = Buffer.from(bytesOf("flac-16k.flac"));
+    const block = Buffer.concat([Buffer.from([6, 0, 0, 0]), picture(5_000_000)]);
+    block.writeUIntBE(5_000_000, 1, 3);
+    const plain = await readAudio(bytes);
+    // The stream information is not the last block any more.
+    const head = Buffer.from(bytes.subarray(0, 42));
+    head[4] = head[4]! & 0x7f;
+    expectSame(await readAudio(Buffer.concat([head, block, bytes.subarray(42)])), plain);
+  });
+
+  /** Pages of an Ogg file. */
+  function oggPages(bytes: Buffer): Buffer[] {
+    const pages: Buffer[] = [];
+    for (let at = 0; at < bytes.length;) {
+      const lacing = bytes.subarray(at + 27, at + 27 + bytes[at + 26]!);
+      const end = at + 27 + lacing.length + lacing.reduce((sum, length) => sum + length, 0);
+      pages.push(bytes.subarray(at, end));
+      at = end;
+    }
+    return pages;
+  }
+
+  /** A packet of tags over as many pages as it takes. */
+  function tagPages(like: Buffer, size: number): Buffer {
+    const packet = Buffer.alloc(size, "A");
+    packet.write("OpusTags");
+    const pages: Buffer[] = [];
+    for (let at = 0; ; at += 255 * 255) {
+      const part = packet.subarray(at, at + 255 * 255);
+      const isLast = part.length < 255 * 255;
+      const lacing = Buffer.alloc(Math.floor(part.length / 255) + (isLast ? 1 : 0), 255);
+      if (isLast) lacing[lacing.length - 1] = part.length % 255;
+      const head = Buffer.from(like.subarray(0, 27));
+      head[5] = at === 0 ? 0 : 1;
+      head.writeBigInt64LE(isLast ? 0n : -1n, 6);
+      head[26] = lacing.length;
+      pages.push(head, lacing, part);
+      if (isLast) return Buffer.concat(pages);
+    }
+  }
+
+  it.each([1_000, 900_000, 1_500_000, 5_000_000])("Opus: %i bytes", async (size) => {
+    const bytes = Buffer.from(bytesOf("opus-24k.opus"));
+    const [head, tags, ...sound] = oggPages(bytes);
+    const changed = Buffer.concat([head!, tagPages(tags!, size), ...sound]);
+    expectSame(await readAudio(changed), await readAudio(bytes));
+  });
+
+  it("Opus: no tags at all", async () => {
+    const bytes = Buffer.from(bytesOf("opus-24k.opus"));
+    const [head, , ...sound] = oggPages(bytes);
+    expectSame(await readAudio(Buffer.concat([head!, ...sound])), await readAudio(bytes));
   });
 });
 

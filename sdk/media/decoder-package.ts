@@ -1,7 +1,8 @@
 import { MediaError } from "../core/errors.js";
 import { isBundled, keepExternal } from "../core/own-file.js";
 import type { ByteReader } from "./byte-reader.js";
-import { fromFrame, HIGHEST_RATE, LOWEST_RATE, mixDown, type MonoAudio } from "./mono-audio.js";
+import { ChannelMixer } from "./channel-mixer.js";
+import { fromFrame, HIGHEST_RATE, LOWEST_RATE, type MonoAudio } from "./mono-audio.js";
 
 /** What the WebAssembly decoders of npm give. */
 export interface DecodedPiece {
@@ -71,6 +72,8 @@ export async function openWithDecoder(
         `${HIGHEST_RATE}). The file is damaged; get it again.`,
     );
   }
+  const mixer = new ChannelMixer(sampleRate);
+  const mono = ({ channelData, samplesDecoded }: DecodedPiece): Float32Array => mixer.mix(channelData, samplesDecoded);
   const blocks = async function* (): AsyncGenerator<Float32Array, void, undefined> {
     try {
       yield mono(first.value);
@@ -88,10 +91,6 @@ export async function openWithDecoder(
     }
   };
   return { name, sampleRate, frames: undefined, blocks: (from) => fromFrame(blocks(), from) };
-}
-
-function mono(piece: DecodedPiece): Float32Array {
-  return mixDown(piece.channelData, piece.samplesDecoded);
 }
 
 async function* decodePieces(

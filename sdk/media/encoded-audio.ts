@@ -10,6 +10,9 @@ import { openWav } from "./wav.js";
 /** Enough to recognize a WAV file; a live stream may not have more yet. */
 const SHORT_HEAD = 12;
 
+/** Zeros that are skipped behind a tag. */
+const MOST_ZEROS = 1 << 24;
+
 /** Finds out what the bytes are and opens the decoder. @throws MediaError if nothing here can read them */
 export async function openEncoded(source: ByteSource): Promise<MonoAudio> {
   const reader = new ByteReader(source);
@@ -19,7 +22,7 @@ export async function openEncoded(source: ByteSource): Promise<MonoAudio> {
   }
   let format = recognizeFormat(short);
   if (format.container !== "wav") {
-    await skipId3(reader);
+    await skipTags(reader);
     format = recognizeFormat(await reader.peek(HEAD_BYTES));
   }
   switch (format.container) {
@@ -36,22 +39,32 @@ export async function openEncoded(source: ByteSource): Promise<MonoAudio> {
   }
 }
 
-/** Skips ID3v2 tags, which precede MP3 frames and sometimes other formats. */
-async function skipId3(reader: ByteReader): Promise<void> {
+/** Skips ID3v2 and APE tags, which precede MP3 frames and sometimes other formats. */
+async function skipTags(reader: ByteReader): Promise<void> {
   for (;;) {
-    const head = await reader.peek(10);
-    if (head.length < 10 || Buffer.from(head.subarray(0, 3)).toString("latin1") !== "ID3") return;
-    // Seven bits of each byte count, so that no byte looks like the beginning of a frame.
-    const size = (head[6]! << 21) | (head[7]! << 14) | (head[8]! << 7) | head[9]!;
-    const footer = head[5]! & 0x10 ? 10 : 0;
-    await reader.skip(10 + size + footer);
+    const length = tagLength(await reader.peek(32));
+    if (length === undefined) return;
+    await reader.skip(length);
     await skipZeros(reader);
   }
 }
 
+/** Bytes of the tag that begins here. */
+function tagLength(head: Uint8Array): number | undefined {
+  const text = Buffer.from(head).toString("latin1");
+  const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
+  if (text.startsWith("APETAGEX") && head.length === 32) return 32 + view.getUint32(12, true);
+  if (!text.startsWith("ID3") || head.length < 10) return undefined;
+  const footer = head[5]! & 0x10 ? 10 : 0;
+  // Seven bits of each byte count, so that no byte looks like the beginning of a frame; some writers use all eight.
+  const bytes = [...head.subarray(6, 10)];
+  const bits = bytes.some((byte) => byte > 127) ? 256 : 128;
+  return 10 + bytes.reduce((size, byte) => size * bits + byte, 0) + footer;
+}
+
 /** Some writers of tags fill up with zeros. */
 async function skipZeros(reader: ByteReader): Promise<void> {
-  for (let portion = 0; portion < 256; portion++) {
+  for (let portion = 0; portion < MOST_ZEROS / 4096; portion++) {
     const bytes = await reader.peek(4096);
     const zeros = bytes.findIndex((byte) => byte !== 0);
     await reader.skip(zeros < 0 ? bytes.length : zeros);

@@ -16,20 +16,19 @@ const STEPS = [
  * `wavefile` decodes one channel only, gives the first sample of each block twice and leaves the last block out.
  *
  * @param bytes - a block; the last one of a file may be shorter
- * @returns the mean of the channels; nothing if even the heads are incomplete
+ * @returns the channels; nothing if even the heads are incomplete
  */
-export function decodeImaBlock(bytes: Uint8Array, channels: number): Float32Array {
+export function decodeImaBlock(bytes: Uint8Array, channels: number): Float32Array[] {
   const head = 4 * channels;
-  if (bytes.length < head) return new Float32Array(0);
+  if (bytes.length < head) return [];
   const groups = Math.floor((bytes.length - head) / head);
-  const mono = new Float32Array(1 + groups * 8);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const scale = 1 / (32768 * channels);
-  for (let channel = 0; channel < channels; channel++) {
+  return Array.from({ length: channels }, (_, channel) => {
+    const samples = new Float32Array(1 + groups * 8);
     let value = view.getInt16(channel * 4, true);
     let index = Math.min(view.getUint8(channel * 4 + 2), 88);
     let at = 0;
-    mono[at] = mono[at]! + value * scale;
+    samples[at] = value / 32768;
     for (let group = 0; group < groups; group++) {
       const offset = head + group * head + channel * 4;
       for (let nibble = 0; nibble < 8; nibble++) {
@@ -43,9 +42,9 @@ export function decodeImaBlock(bytes: Uint8Array, channels: number): Float32Arra
         value = Math.max(-32768, Math.min(32767, code & 8 ? value - change : value + change));
         index = Math.max(0, Math.min(88, index + INDEX_STEPS[code & 7]!));
         at++;
-        mono[at] = mono[at]! + value * scale;
+        samples[at] = value / 32768;
       }
     }
-  }
-  return mono;
+    return samples;
+  });
 }

@@ -39,25 +39,6 @@ export function checkFinite(samples: Float32Array, firstFrame: number, sampleRat
   }
 }
 
-/** The mean of all channels. */
-export function mixDown(channels: readonly Float32Array[], length: number): Float32Array {
-  const [first, second] = channels;
-  const mono = new Float32Array(length);
-  if (!first) return mono;
-  if (!second) {
-    mono.set(first.subarray(0, length));
-  } else if (channels.length === 2) {
-    for (let index = 0; index < length; index++) mono[index] = (first[index]! + second[index]!) / 2;
-  } else {
-    for (let index = 0; index < length; index++) {
-      let sum = 0;
-      for (const channel of channels) sum += channel[index]!;
-      mono[index] = sum / channels.length;
-    }
-  }
-  return mono;
-}
-
 /**
  * Leaves the first samples out, for decoders that cannot begin in the middle; cuts long blocks. Gives empty blocks in
  * their place, so that the event loop gets its turn.

@@ -2,7 +2,8 @@ import type { OpusDecoder } from "opus-decoder";
 import { MediaError } from "../core/errors.js";
 import type { ByteReader } from "./byte-reader.js";
 import { noDecoder, quietly } from "./decoder-package.js";
-import { fromFrame, mixDown, type MonoAudio } from "./mono-audio.js";
+import { ChannelMixer } from "./channel-mixer.js";
+import { fromFrame, type MonoAudio } from "./mono-audio.js";
 import { type OggPage, oggPages } from "./ogg-packets.js";
 
 /** Opus always decodes at this rate; what the header says is the rate of the recording. */
@@ -52,12 +53,13 @@ async function* decode(reader: ByteReader, name: string): AsyncGenerator<Float32
 class OpusStream {
   readonly #decoder: OpusDecoder;
   readonly #head: OpusHead;
+  readonly #mixer = new ChannelMixer(OPUS_RATE);
   /** Samples decoded so far, those to leave out included. */
   #decoded = 0;
   /** Granule position at which the stream began; recordings of broadcasts do not begin at 0. */
   #origin: number | undefined;
-  /** Packets that hold no sound: the two headers. */
-  #headers = 1;
+  /** The packet with the tags is still to come. */
+  #awaitsTags = true;
   /** The last page was there. */
   complete = false;
 
@@ -78,9 +80,10 @@ class OpusStream {
   *decode(page: OggPage, name: string): Generator<Float32Array> {
     const blocks: Float32Array[] = [];
     let packets = page.packets;
-    if (this.#headers > 0 && packets.length > 0) {
-      this.#headers--;
-      packets = packets.slice(1);
+    if (this.#awaitsTags && packets.length > 0) {
+      this.#awaitsTags = false;
+      // Tags with large pictures, or damaged ones, have been left out already: then the first packet is sound.
+      if (isTags(packets[0]!)) packets = packets.slice(1);
     }
     this.complete ||= page.ends;
     const before = this.#decoded;
@@ -106,7 +109,7 @@ class OpusStream {
   #decodePacket(packet: Uint8Array, name: string): Float32Array {
     try {
       const { channelData, samplesDecoded } = quietly(() => this.#decoder.decodeFrame(packet));
-      const mono = mixDown(channelData, samplesDecoded);
+      const mono = this.#mixer.mix(channelData, samplesDecoded);
       const { gain } = this.#head;
       return gain === 1 ? mono : mono.map((value) => value * gain);
     } catch (error) {
@@ -117,6 +120,10 @@ class OpusStream {
       );
     }
   }
+}
+
+function isTags(packet: Uint8Array): boolean {
+  return Buffer.from(packet.subarray(0, 8)).toString("latin1") === "OpusTags";
 }
 
 function parseHead(packet: Uint8Array | undefined, name: string): OpusHead {

@@ -1,4 +1,5 @@
 import * as wavefile from "wavefile";
+import { ChannelMixer } from "./channel-mixer.js";
 import { decodeImaBlock } from "./ima-adpcm.js";
 import type { WavEncoding, WavFormat } from "./wav-header.js";
 
@@ -24,24 +25,30 @@ const READERS: Record<string, SampleReader> = {
   float8: (view, offset, littleEndian) => view.getFloat64(offset, littleEndian),
 };
 
-/** A decoder for blocks of this format: channels mixed down to their mean, integers scaled to [-1, 1). */
+/** A decoder for the blocks of one file: channels mixed down to one, integers scaled to [-1, 1). */
 export function wavSampleDecoder(format: WavFormat): WavSampleDecoder {
-  if (format.encoding === "ima-adpcm") return (bytes) => decodeImaBlock(bytes, format.channels);
+  const mixer = new ChannelMixer(format.sampleRate);
+  if (format.encoding === "ima-adpcm") {
+    return (bytes) => {
+      const decoded = decodeImaBlock(bytes, format.channels);
+      return mixer.mix(decoded, decoded[0]?.length ?? 0);
+    };
+  }
   const { channels, sampleBytes, littleEndian, blockAlign } = format;
   const read = companded(format.encoding) ?? READERS[`${format.encoding}${sampleBytes}`]!;
   return (bytes) => {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const mono = new Float32Array(bytes.length / blockAlign);
-    let offset = 0;
-    for (let frame = 0; frame < mono.length; frame++) {
-      let sum = 0;
-      for (let channel = 0; channel < channels; channel++) {
-        sum += read(view, offset, littleEndian);
-        offset += sampleBytes;
+    const frames = bytes.length / blockAlign;
+    // Double precision: 32-bit integers do not fit into less.
+    const planes = Array.from({ length: channels }, () => new Float64Array(frames));
+    for (const [channel, plane] of planes.entries()) {
+      let offset = channel * sampleBytes;
+      for (let frame = 0; frame < frames; frame++) {
+        plane[frame] = read(view, offset, littleEndian);
+        offset += blockAlign;
       }
-      mono[frame] = sum / channels;
     }
-    return mono;
+    return mixer.mix(planes, frames);
   };
 }
 

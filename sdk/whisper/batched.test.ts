@@ -159,6 +159,45 @@ describe("batched mode", () => {
     expect(segments.map(({ language }) => language)).toEqual(["de", "de", "fr", "fr"]);
   });
 
+  /** A model that finds one language where the audio is still a noise, and is sure of another in the speech behind it. */
+  const noiseThenGerman = (noiseUntil: number, probability: number): FakeTranscriberScript => ({
+    decode: () => ({ ids: whole(" A.") }),
+    detect: ({ start }, ids) => {
+      const [code, sure] = start < noiseUntil ? [TINY.en, probability] : [TINY.de, 0.95];
+      return { probabilities: ids.map((id) => (id === code ? sure : (1 - sure) / (ids.length - 1))) };
+    },
+  });
+
+  it("one window of a batch does not decide for all what is spoken", async () => {
+    // Half a second of something, then three windows of speech.
+    const noisy = joined(babble(0.5), silence(29), babble(20), silence(10), babble(20), silence(10), babble(20));
+    const { whisper, native } = await load(noiseThenGerman(1000, 0.6));
+    const { language } = await whisper.transcribe(noisy, { sampleRate: 16_000, batchSize: 4 });
+    expect(language).toBe("de");
+    const prompts = native.transcriber.decodes.flatMap(({ inputs }) => inputs.map(({ prompt }) => prompt[1]));
+    expect(prompts.length).toBeGreaterThan(2);
+    expect(new Set(prompts)).toEqual(new Set([TINY.de]));
+  });
+
+  it("where the first batch leaves it open, speech behind it is listened to", async () => {
+    const { whisper, native } = await load(noiseThenGerman(2000, 0.4));
+    const { language } = await whisper.transcribe(audio, { sampleRate: 16_000, mode: "batched", batchSize: 1 });
+    expect(language).toBe("de");
+    expect(native.transcriber.decodes[0]!.inputs[0]!.prompt[1]).toBe(TINY.de);
+    // Four windows, and one that was only listened to.
+    expect(native.transcriber.encoded).toHaveLength(5);
+  });
+
+  it("short audio is cut at its pauses as well", async () => {
+    const { whisper, native } = await load({ decode: () => ({ ids: [at(0), ...say(" A."), at(5)] }) });
+    const { segments } = await whisper.transcribe(joined(silence(12), babble(5), silence(3)), BATCHED);
+    expect(segments).toHaveLength(1);
+    expect(segments[0]!.start).toBeGreaterThan(11.5);
+    expect(segments[0]!.start).toBeLessThan(12.1);
+    expect(segments[0]!.end).toBeLessThan(17.5);
+    expect(native.transcriber.encoded).toHaveLength(1);
+  });
+
   it("stop() keeps what is before the first unfinished window", async () => {
     const long = say(" and so on".repeat(15));
     const { whisper, native } = await load(

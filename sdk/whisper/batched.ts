@@ -1,10 +1,20 @@
 import { continueTexts } from "./continue-windows.js";
 import { decodeWindows, type WindowText } from "./decode-windows.js";
 import type { FoundLanguage } from "./language-finder.js";
-import { addSegments, draftSegments, isSteady, textOf, type AudioWindow, type RunContext } from "./run-context.js";
+import { listenElsewhere } from "./listen-elsewhere.js";
+import {
+  addSegments,
+  draftSegments,
+  isSteady,
+  speechIn,
+  textOf,
+  type AudioWindow,
+  type RunContext,
+} from "./run-context.js";
 import { SequentialRun } from "./sequential.js";
 import { planWindows } from "./speech/plan-windows.js";
 import { FRAMES_PER_SECOND, TIMESTAMP_STEP, WINDOW_FRAMES } from "./whisper-facts.js";
+import { tellOnTheWay } from "./window-progress.js";
 import { windowPrompt } from "./window-prompt.js";
 import { alignWindows, speechEnd, type WindowToAlign } from "./words/align-windows.js";
 import type { DraftSegment } from "./words/segment-words.js";
@@ -50,14 +60,14 @@ export async function transcribeBatched(context: RunContext, batchSize: number):
   if (!engine.ending) onSeconds(audio.seconds);
 }
 
-function planned({ activity, frames }: RunContext["audio"]): PlannedWindow[] {
+function planned({ activity, frames, mel }: RunContext["audio"]): PlannedWindow[] {
   const frameOf = (seconds: number): number => Math.min(frames, Math.round(seconds * FRAMES_PER_SECOND));
   return planWindows(activity)
     .map(({ start, end }) => ({ seek: frameOf(start), end: frameOf(end) }))
     .filter(({ seek, end }) => end > seek)
     .map(({ seek, end }, index, all) => {
-      // The pause behind it is more natural than padding.
-      const next = all[index + 1]?.seek ?? frames;
+      // The pause behind it, and the silence that short audio is filled up with, are more natural than padding.
+      const next = all[index + 1]?.seek ?? mel.frames;
       return { seek, size: Math.min(WINDOW_FRAMES, end - seek), reach: Math.min(WINDOW_FRAMES, next - seek) };
     });
 }
@@ -69,7 +79,10 @@ async function batch(context: RunContext, windows: readonly PlannedWindow[], seq
   );
   try {
     if (handles.length < windows.length || engine.ending) return;
-    const heard = await decodeBatch(context, windows, handles);
+    const last = windows.at(-1)!;
+    const heard = await tellOnTheWay(context, [windows[0]!.seek, last.seek + last.size], () =>
+      decodeBatch(context, windows, handles),
+    );
     if (engine.ending && engine.ending !== "stop") return;
     // What follows a text that was stopped on the way would leave a gap.
     const stopped = heard.findIndex(({ text }) => text.stopped);
@@ -101,7 +114,9 @@ async function decodeBatch(
 ): Promise<HeardWindow[]> {
   const { model, call, languages } = context;
   const timestamps = call.settings.timestamps !== false;
-  const found = await languages.find(handles);
+  const listened = windows.map((window, index) => ({ handle: handles[index]!, speech: speechIn(context, window) }));
+  const last = windows.at(-1)!;
+  const found = await languages.find(listened, listenElsewhere(context, last.seek + last.size));
   const prompts = windows.map((window, index) => {
     const { language } = found[index]!;
     const prompt = windowPrompt(model.facts, call, { language, timestamps, prompt: call.promptIds, previous: [] });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FakeTranscriberScript } from "../testing/fake-native.js";
-import { at, babble, ENGLISH_ONLY, say, TINY, useFakeWhispers } from "../testing/whisper-fixture.js";
+import { at, babble, ENGLISH_ONLY, joined, say, silence, TINY, useFakeWhispers } from "../testing/whisper-fixture.js";
 
 const { load, variant } = useFakeWhispers();
 const RATE = { sampleRate: 16_000 } as const;
@@ -211,6 +211,31 @@ describe("languages", () => {
     });
     expect(await whisper.transcribe(babble(90), RATE)).toMatchObject({ language: "de", languageProbability: 1 });
     expect(native.transcriber.detections).toBe(2);
+  });
+
+  it("is that of the speech behind a noise or music which leaves it open", async () => {
+    const { whisper, native } = await load({
+      detect: ({ start }, ids) => ({
+        probabilities: ids.map((id) => (start === 0 ? 1 / 3 : id === TINY.de ? 0.9 : 0.05)),
+      }),
+      decode: () => ({ ids: [at(0), ...say(" A."), at(9)] }),
+    });
+    const transcript = await whisper.transcribe(joined(babble(31), silence(1), babble(20)), RATE);
+    expect(native.transcriber.decodes.map(({ inputs }) => inputs[0]!.prompt[1])).toEqual([TINY.de, TINY.de]);
+    expect(transcript.language).toBe("de");
+    expect(transcript.languageProbability).toBeGreaterThan(0.5);
+  });
+
+  it("a window that is likely no speech has little to say about it", async () => {
+    const { whisper, native } = await load({
+      detect: ({ start }, ids) => ({
+        probabilities: ids.map((id) => (id === (start === 0 ? TINY.en : TINY.de) ? 0.8 : 0.1)),
+        noSpeechProb: start === 0 ? 0.95 : 0.05,
+      }),
+      decode: () => ({ ids: [at(0), ...say(" A."), at(9)] }),
+    });
+    expect(await whisper.transcribe(babble(60), RATE)).toMatchObject({ language: "de" });
+    expect(native.transcriber.decodes.map(({ inputs }) => inputs[0]!.prompt[1])).toEqual([TINY.de, TINY.de]);
   });
 
   it("finds each window's language if asked to; the result is what most is in", async () => {

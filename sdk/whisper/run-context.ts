@@ -26,6 +26,13 @@ export function isSteady({ audio }: RunContext, { seek, size }: AudioWindow): bo
   return audio.activity.isSteady(seek / FRAMES_PER_SECOND, (seek + size) / FRAMES_PER_SECOND);
 }
 
+/** Seconds of speech in a window; none where its sound is as steady as no speech is. */
+export function speechIn(context: RunContext, window: AudioWindow): number {
+  if (isSteady(context, window)) return 0;
+  const { seek, size } = window;
+  return context.audio.activity.speechBetween(seek / FRAMES_PER_SECOND, (seek + size) / FRAMES_PER_SECOND);
+}
+
 /** Whether there is no sound at all in a window. */
 export function isInaudible({ audio }: RunContext, { seek, size }: AudioWindow): boolean {
   return audio.activity.isInaudible(seek / FRAMES_PER_SECOND, (seek + size) / FRAMES_PER_SECOND);

@@ -1,11 +1,21 @@
 import { decodeWindows, type WindowText } from "./decode-windows.js";
 import type { FoundLanguage } from "./language-finder.js";
-import { addSegments, draftSegments, isInaudible, isSteady, type AudioWindow, type RunContext } from "./run-context.js";
+import { listenElsewhere } from "./listen-elsewhere.js";
+import {
+  addSegments,
+  draftSegments,
+  isInaudible,
+  isSteady,
+  speechIn,
+  type AudioWindow,
+  type RunContext,
+} from "./run-context.js";
 import { FRAMES_PER_SECOND, WINDOW_FRAMES } from "./whisper-facts.js";
+import { tellOnTheWay } from "./window-progress.js";
 import { windowPrompt } from "./window-prompt.js";
 import { alignWindows, speechEnd } from "./words/align-windows.js";
 import { findHallucinations } from "./words/hallucinations.js";
-import type { DraftSegment } from "./words/segment-words.js";
+import { TRUSTED, type DraftSegment } from "./words/segment-words.js";
 
 /** Above this temperature a text is too uncertain to condition the next one. */
 const CONDITIONING_LIMIT = 0.5;
@@ -59,8 +69,11 @@ export class SequentialRun {
     try {
       const [handle] = handles;
       if (handle === undefined || engine.ending) return window.seek;
-      const [language] = await languages.find(handles);
-      const text = await this.#decode(handle, window, language!);
+      const heard = { handle, speech: speechIn(this.#context, window) };
+      const [language] = await languages.find([heard], listenElsewhere(this.#context, window.seek + window.size));
+      const text = await tellOnTheWay(this.#context, [window.seek, window.seek + window.size], () =>
+        this.#decode(handle, window, language!),
+      );
       if (engine.ending && engine.ending !== "stop") return window.seek;
       const done = window.seek + window.size;
       if (text.silent) return done;
@@ -125,6 +138,8 @@ export class SequentialRun {
     if (!complete && wordsEnd !== undefined && wordsEnd > start) {
       const isFar = threshold === null || fullEnd - wordsEnd > threshold;
       resume = isFar ? Math.round(wordsEnd * FRAMES_PER_SECOND) : seek + size;
+      // A word that ends long after its segment reaches into what is said next.
+      if (isFar && resume > next + TRUSTED * FRAMES_PER_SECOND) resume = next;
     }
     if (threshold === null) return { kept: drafts, next: resume };
     const end = (seek + size) / FRAMES_PER_SECOND;

@@ -10,7 +10,6 @@ import { TranscriptBuilder } from "./transcript-builder.js";
 import type { Transcript, TranscriptSegment } from "./transcript.js";
 import { ProgressTeller } from "./transcription-progress.js";
 import { WhisperEngine } from "./whisper-engine.js";
-import { WINDOW_FRAMES } from "./whisper-facts.js";
 import type { LoadedWhisper } from "./whisper-model.js";
 import type { WhisperOptions } from "./whisper-options.js";
 import type { WhisperCall } from "./whisper-settings.js";
@@ -58,7 +57,7 @@ export async function transcribe(
   };
   try {
     progress.speech(0, audio.seconds);
-    if (isBatched && audio.frames > WINDOW_FRAMES) await transcribeBatched(context, batchSizeFor(model, call));
+    if (isBatched) await transcribeBatched(context, batchSizeFor(model, call));
     else await new SequentialRun(context).run(0, audio.frames);
     if (!engine.ending) progress.speech(audio.seconds, audio.seconds);
   } finally {

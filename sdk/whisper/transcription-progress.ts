@@ -7,6 +7,7 @@ const AUDIO_SHARE = 0.05;
 export class ProgressTeller {
   readonly #listener: ((progress: TranscriptionProgress) => void) | undefined;
   #fraction = 0;
+  #speech = 0;
 
   constructor(listener: ((progress: TranscriptionProgress) => void) | undefined) {
     this.#listener = listener;
@@ -18,7 +19,9 @@ export class ProgressTeller {
   }
 
   speech(seconds: number, of: number): void {
-    this.#tell("speech", seconds, of, AUDIO_SHARE + (1 - AUDIO_SHARE) * (of > 0 ? Math.min(1, seconds / of) : 1));
+    // A window may be done with less of the audio than was expected on the way.
+    this.#speech = Math.max(this.#speech, seconds);
+    this.#tell("speech", this.#speech, of, AUDIO_SHARE + (1 - AUDIO_SHARE) * (of > 0 ? Math.min(1, seconds / of) : 1));
   }
 
   #tell(stage: TranscriptionProgress["stage"], seconds: number, of: number | undefined, fraction: number): void {

@@ -6,6 +6,7 @@ import type {
   NativeDecodeInput,
   NativeDecodeOptions,
   NativeDecoding,
+  NativeDetection,
   NativeJob,
   NativeTimed,
   NativeTranscriber,
@@ -43,6 +44,11 @@ export class WhisperEngine {
     return this.#control.ending;
   }
 
+  /** Steps of the decoder so far, those of other calls on the same model included. */
+  get steps(): number {
+    return this.#transcriber.decodeSteps;
+  }
+
   /** Encodes windows; fewer handles than windows, or none, if the call is ended meanwhile. */
   async encode(windows: NativeWindow[]): Promise<number[]> {
     if (this.ending) return [];
@@ -52,10 +58,9 @@ export class WhisperEngine {
     return handles;
   }
 
-  /** Probabilities of the tokens `ids` after `<|startoftranscript|>`, a list for each window. */
-  async detect(windows: number[], ids: readonly number[]): Promise<Float32Array[]> {
-    const found = await this.#run(this.#transcriber.detect(windows, Int32Array.from(ids)));
-    return found.map(({ probabilities }) => probabilities);
+  /** Probabilities of the tokens `ids` after `<|startoftranscript|>`, and that of no speech, for each window. */
+  detect(windows: number[], ids: readonly number[]): Promise<NativeDetection[]> {
+    return this.#run(this.#transcriber.detect(windows, Int32Array.from(ids)));
   }
 
   async decode(inputs: NativeDecodeInput[], options: NativeDecodeOptions): Promise<NativeDecoding[]> {

@@ -99,7 +99,8 @@ export class WhisperPipeline extends Pipeline {
   }
 
   /**
-   * Does the same and gives segments as soon as their window is done. The work starts at once; wrong options throw here.
+   * Does the same and gives segments as soon as their window is done. The work starts at once; wrong options throw here. The audio is read
+   * to its end first: audio without an end is for {@link live}.
    *
    * @throws OptionError, UnsupportedError, DisposedError; everything else comes through the stream
    */
@@ -115,7 +116,8 @@ export class WhisperPipeline extends Pipeline {
   /**
    * Writes down what is being said, while it is said: an utterance is told several times while it grows (`partial`) and once when it
    * has ended (`final`), after a pause or 30 s. Works on audio of any length in bounded memory: where decoding is slower than speech,
-   * partials are left out and chunks are taken more slowly. Ends when the audio does.
+   * partials are left out and chunks are taken more slowly. Ends when the audio does; then, and after `stop()` or `break`, what is being said
+   * still gets its final, and so it does before an error of the source is told.
    *
    * @param chunks - samples (`Float32Array`, with `sampleRate`) or the bytes of an audio file as they come: an async iterable or a stream
    * @throws OptionError, UnsupportedError, DisposedError; everything else comes through the stream

@@ -7,6 +7,7 @@ namespace pergola {
 void TranscriberBinding::define(Napi::Env env) {
     define_as(env, "NativeTranscriber",
               {InstanceAccessor<&TranscriberBinding::info>("info"),
+               InstanceAccessor<&TranscriberBinding::decode_steps>("decodeSteps"),
                InstanceMethod<&TranscriberBinding::encode>("encode"),
                InstanceMethod<&TranscriberBinding::detect>("detect"),
                InstanceMethod<&TranscriberBinding::decode>("decode"),
@@ -20,6 +21,10 @@ Napi::Value TranscriberBinding::open(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value TranscriberBinding::info(const Napi::CallbackInfo& info) { return to_js(info.Env(), engine_->info()); }
+
+Napi::Value TranscriberBinding::decode_steps(const Napi::CallbackInfo& info) {
+    return Napi::Number::New(info.Env(), static_cast<double>(engine_->stats().decode_steps));
+}
 
 template <typename Work>
 Napi::Value TranscriberBinding::run(const Napi::CallbackInfo& info, Work work) {

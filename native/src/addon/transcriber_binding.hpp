@@ -16,6 +16,7 @@ public:
 
 private:
     Napi::Value info(const Napi::CallbackInfo& info);
+    Napi::Value decode_steps(const Napi::CallbackInfo& info);
     Napi::Value encode(const Napi::CallbackInfo& info);
     Napi::Value detect(const Napi::CallbackInfo& info);
     Napi::Value decode(const Napi::CallbackInfo& info);

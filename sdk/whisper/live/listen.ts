@@ -3,7 +3,7 @@ import type { StreamControl } from "../../core/stream.js";
 import { openAudio } from "../../media/audio.js";
 import type { DecodeContext } from "../decode-windows.js";
 import { LanguageFinder } from "../language-finder.js";
-import { WhisperEngine } from "../whisper-engine.js";
+import { WhisperEngine, type EngineControl } from "../whisper-engine.js";
 import type { LoadedWhisper } from "../whisper-model.js";
 import type { WhisperCall } from "../whisper-settings.js";
 import { LiveDecoder } from "./live-decoder.js";
@@ -21,7 +21,8 @@ export interface LiveRequest {
 }
 
 /**
- * Listens to audio as it comes. Reading and decoding run side by side: an utterance that has ended is decoded first; otherwise the
+ * Listens to audio as it comes, and writes down all that was heard: what is being said when the audio ends, when its source fails or when
+ * `stop()` is called gets its final too. Reading and decoding run side by side: an utterance that has ended is decoded first; otherwise the
  * current one is, when enough of it is new. Where decoding is slower than speech partials are left out, and when finals wait
  * reading does too. What is kept never exceeds a few windows of audio.
  */
@@ -43,7 +44,9 @@ class ListeningRun {
   readonly #call: WhisperCall;
   readonly #control: StreamControl<LiveEvent>;
   readonly #clock: MetricsClock;
+  /** For finals, which `stop()` does not end, and for partials, which it does. */
   readonly #engine: WhisperEngine;
+  readonly #partialEngine: WhisperEngine;
   readonly #languages: LanguageFinder;
   readonly #decoder: LiveDecoder;
   readonly #cutter: UtteranceCutter;
@@ -55,13 +58,15 @@ class ListeningRun {
   #isRead = false;
   #failed = false;
   #utterances = 0;
+  readonly #texts: string[] = [];
   #fallbacks = 0;
 
   constructor(model: LoadedWhisper, call: WhisperCall, control: StreamControl<LiveEvent>) {
     this.#call = call;
     this.#control = control;
     this.#clock = new MetricsClock(model.loadMs);
-    this.#engine = new WhisperEngine(model.transcriber, control, this.#clock);
+    this.#engine = new WhisperEngine(model.transcriber, withoutStop(control), this.#clock);
+    this.#partialEngine = new WhisperEngine(model.transcriber, control, this.#clock);
     this.#languages = new LanguageFinder(model.facts, call, this.#engine);
     this.#cutter = new UtteranceCutter(call.settings.pause);
     const context: DecodeContext = {
@@ -70,7 +75,7 @@ class ListeningRun {
         this.#fallbacks += windows;
       },
     };
-    this.#decoder = new LiveDecoder(context, this.#languages);
+    this.#decoder = new LiveDecoder(context, this.#partialEngine, this.#languages);
     control.onEnding(() => {
       this.#reading.abort();
       this.#changed.raise();
@@ -94,16 +99,18 @@ class ListeningRun {
   }
 
   close(): void {
+    this.#partialEngine.close();
     this.#engine.close();
   }
 
   result(): LiveResult {
     const { language, probability } = this.#languages.result;
-    const metrics = this.#clock.finishJobs(this.#engine.tokens);
+    const metrics = this.#clock.finishJobs(this.#engine.tokens + this.#partialEngine.tokens);
     const duration = this.#cutter.seconds;
     const { tokenize, preprocess, encode, prefill, decode, detokenize } = metrics.stages;
     const busyMs = tokenize + preprocess + encode + prefill + decode + detokenize;
     return {
+      text: this.#texts.join("").trim(),
       duration,
       utterances: this.#utterances,
       language,
@@ -112,33 +119,41 @@ class ListeningRun {
       metrics: {
         ...metrics,
         realTimeFactor: duration > 0 ? busyMs / 1000 / duration : 0,
-        windows: this.#engine.windows,
+        windows: this.#engine.windows + this.#partialEngine.windows,
         fallbacks: this.#fallbacks,
       },
     };
   }
 
+  /** Nothing is to be read any more; what was heard may still be written down. */
   get #isEnded(): boolean {
     return this.#failed || this.#control.ending !== undefined;
+  }
+
+  /** Nothing is to be told any more. */
+  get #isOver(): boolean {
+    return this.#failed || (this.#control.ending !== undefined && this.#control.ending !== "stop");
   }
 
   async #read(chunks: unknown, sampleRate: number | undefined): Promise<void> {
     try {
       for await (const piece of await openAudio(chunks, { sampleRate, signal: this.#reading.signal })) {
-        if (this.#isEnded) return;
         this.#waiting.push(...this.#cutter.push(piece));
         this.#changed.raise();
         while (this.#waiting.length > MOST_WAITING && !this.#isEnded) await this.#changed.wait();
+        if (this.#isEnded) break;
       }
-      const last = this.#cutter.finish();
-      if (last) this.#waiting.push(last);
     } catch (error) {
       if (!this.#isEnded) throw error;
+    } finally {
+      // Also where the source failed: what was heard before is told first.
+      const last = this.#cutter.finish();
+      if (last) this.#waiting.push(last);
     }
   }
 
   async #decode(): Promise<void> {
-    while (!this.#isEnded) {
+    while (!this.#isOver) {
       const ended = this.#waiting[0];
       const growing = ended ? undefined : this.#grown();
       if (ended) {
@@ -163,17 +178,34 @@ class ListeningRun {
   #grown(): Utterance | undefined {
     const { partialEvery } = this.#call.settings;
     const { current } = this.#cutter;
-    if (partialEvery === 0 || !current || this.#isRead) return undefined;
+    if (partialEvery === 0 || !current || this.#isRead || this.#isEnded) return undefined;
     const known = this.#decoded?.utterance === current ? this.#decoded.seconds : 0;
     return current.seconds - known >= partialEvery ? current : undefined;
   }
 
   #tell(event: LiveEvent): void {
-    if (this.#isEnded) return;
+    if (this.#isOver) return;
     this.#clock.firstOutput();
-    if (event.type === "final" && event.text !== "") this.#utterances++;
+    if (event.type === "final" && event.text !== "") {
+      this.#utterances++;
+      this.#texts.push(event.segment.text);
+    }
     this.#control.push(event);
   }
+}
+
+/** `stop()` ends listening, but what was heard is still written down. */
+function withoutStop(control: StreamControl<LiveEvent>): EngineControl {
+  return {
+    get ending() {
+      return control.ending === "stop" ? undefined : control.ending;
+    },
+    onEnding: (listener) => {
+      control.onEnding((kind) => {
+        if (kind !== "stop") listener(kind);
+      });
+    },
+  };
 }
 
 /** Wakes those who wait for a change. */

@@ -4,14 +4,16 @@ import { textOf } from "../run-context.js";
 import type { TranscriptSegment } from "../transcript.js";
 import { FRAMES_PER_SECOND, SAMPLES_PER_FRAME, WINDOW_FRAMES } from "../whisper-facts.js";
 import { windowPrompt } from "../window-prompt.js";
+import type { WhisperEngine } from "../whisper-engine.js";
 import { alignWindows } from "../words/align-windows.js";
 import type { DraftSegment } from "../words/segment-words.js";
 import type { FinalCaption, PartialCaption } from "./live-event.js";
 import { StableText } from "./stable-text.js";
+import { GATE_STEP } from "../speech/voice-gate.js";
 import type { Utterance } from "./utterances.js";
 
-/** The language is taken for found once an utterance says it with this probability. */
-const SURE_LANGUAGE = 0.5;
+/** Above this temperature a text is too uncertain to condition the next one. */
+const CONDITIONING_LIMIT = 0.5;
 
 interface Decoded {
   text: WindowText;
@@ -22,6 +24,7 @@ interface Decoded {
 /** Decodes utterances, growing and ended ones, each as a window of its own. */
 export class LiveDecoder {
   readonly #context: DecodeContext;
+  readonly #partialContext: DecodeContext;
   readonly #languages: LanguageFinder;
   /** What is certain of utterances that go on. */
   readonly #stable = new WeakMap<Utterance, StableText>();
@@ -31,8 +34,10 @@ export class LiveDecoder {
   #previous: number[] = [];
   #decodings = 0;
 
-  constructor(context: DecodeContext, languages: LanguageFinder) {
+  /** @param partialEngine - what partials are decoded with, so that they can end before finals do */
+  constructor(context: DecodeContext, partialEngine: WhisperEngine, languages: LanguageFinder) {
     this.#context = context;
+    this.#partialContext = { ...context, engine: partialEngine };
     this.#languages = languages;
   }
 
@@ -84,13 +89,13 @@ export class LiveDecoder {
 
   #remember({ ids, triedTemperature }: WindowText, language: FoundLanguage, utterance: Utterance): void {
     const { call } = this.#context;
-    if (language.probability >= SURE_LANGUAGE) this.#languages.note(language, utterance.seconds);
-    const isConditioned = call.settings.conditionOnPreviousText && triedTemperature <= SURE_LANGUAGE;
+    this.#languages.note(language, utterance.seconds);
+    const isConditioned = call.settings.conditionOnPreviousText && triedTemperature <= CONDITIONING_LIMIT;
     this.#previous = isConditioned ? [...this.#previous, ...ids].slice(-call.previousRoom) : [];
   }
 
   async #decode(utterance: Utterance, isPartial: boolean): Promise<Decoded | undefined> {
-    const { model, call, engine, clock } = this.#context;
+    const { model, call, engine, clock } = isPartial ? this.#partialContext : this.#context;
     const samples = utterance.samples();
     const mel = model.native.createLogMel(model.facts.melBins);
     await clock.measureAsync("preprocess", async () => {
@@ -105,7 +110,7 @@ export class LiveDecoder {
       mel.discard(mel.frames);
       const [handle] = handles;
       if (handle === undefined || engine.ending) return undefined;
-      const [language] = await this.#languages.find(handles);
+      const [language] = await this.#languages.find([{ handle, speech: utterance.speechSteps * GATE_STEP }]);
       const text = isPartial
         ? await this.#write(handle, language!, this.#stableOf(utterance).ids, true)
         : await this.#writeFinal(handle, language!, this.#stableOf(utterance).ids);
@@ -139,7 +144,8 @@ export class LiveDecoder {
     const seed = (call.settings.seed + this.#decodings++) % Number.MAX_SAFE_INTEGER;
     // A partial that fails is not worth a second try: the next one is on its way.
     const temperature = call.settings.temperature.slice(0, isPartial ? 1 : undefined);
-    const context = { ...this.#context, call: { ...call, settings: { ...call.settings, temperature } } };
+    const base = isPartial ? this.#partialContext : this.#context;
+    const context = { ...base, call: { ...call, settings: { ...call.settings, temperature } } };
     const [text] = await decodeWindows(context, [{ handle, ...prompt, seed, prefix }], false);
     return text!;
   }

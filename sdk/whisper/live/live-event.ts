@@ -27,8 +27,10 @@ export interface FinalCaption {
 /** An event of {@link WhisperPipeline.live}. Any number of partials, then one final, for each utterance; utterances in order. */
 export type LiveEvent = PartialCaption | FinalCaption;
 
-/** What a live stream was, told at its end. The texts came as events. */
+/** What a live stream was, told at its end. */
 export interface LiveResult {
+  /** All finals' texts joined, without white space at both ends. */
+  text: string;
   /** Seconds of audio. */
   duration: number;
   /** Finals with text. */

@@ -236,6 +236,23 @@ describe("live", () => {
     expect(native.transcriber.detections).toBe(3);
   });
 
+  it("a first sound does not settle the language for all that follows", async () => {
+    let utterances = 0;
+    const { whisper, native } = await load({
+      decode: () => ({ ids: say(" ja") }),
+      detect: (_, ids) => {
+        const [code, probability] = utterances++ === 0 ? [TINY.en, 0.6] : [TINY.de, 0.9];
+        return { probabilities: ids.map((id) => (id === code ? probability : 0.05)) };
+      },
+    });
+    const audio = joined(babble(0.3), silence(1.2), babble(3), silence(1), babble(3), silence(1));
+    const stream = whisper.live(microphone(audio), { sampleRate: 16_000, partialEvery: 0, pause: 0.5 });
+    await collect(stream);
+    const languages = native.transcriber.decodes.map(({ inputs }) => inputs[0]!.prompt[1]);
+    expect(languages).toEqual([TINY.en, TINY.de, TINY.de]);
+    expect((await stream.result).language).toBe("de");
+  });
+
   it("words have times of the stream", async () => {
     const { whisper } = await load({ decode: () => ({ ids: say(" ja ja") }) });
     const audio = joined(silence(3), babble(2), silence(1));
@@ -294,6 +311,87 @@ describe("ends", () => {
     await new Promise((resolve) => setTimeout(resolve, 10));
     await stream.stop();
     expect(await stream.result).toMatchObject({ utterances: 0 });
+  });
+
+  /** Speech of 3 s, then nothing more comes; `heard` resolves once all of it was taken. */
+  function speechThenNothing(): { source: AsyncIterable<Float32Array>; heard: Promise<void> } {
+    let taken = (): void => undefined;
+    const heard = new Promise<void>((resolve) => (taken = resolve));
+    const source = (async function* (): AsyncGenerator<Float32Array> {
+      yield* microphone(babble(3));
+      taken();
+      await new Promise(() => undefined);
+    })();
+    return { source, heard };
+  }
+
+  it("stop() delivers what is being said as its final", async () => {
+    const { whisper } = await load({ decode: () => ({ ids: say(" yes.") }) });
+    const { source, heard } = speechThenNothing();
+    const stream = whisper.live(source, { ...LIVE, partialEvery: 0 });
+    const events = collect(stream);
+    await heard;
+    await stream.stop();
+    expect(await events).toMatchObject([{ type: "final", text: "yes.", start: 0, end: 3 }]);
+    expect(await stream.result).toMatchObject({ text: "yes.", utterances: 1, duration: 3, finishReason: "stop" });
+  });
+
+  it("stop() in the middle of a partial does not wait for it, but for the final", async () => {
+    const { whisper, native } = await load({ decode: () => ({ ids: say(" a long text".repeat(12)) }) });
+    const { source } = speechThenNothing();
+    const stream = whisper.live(source, { ...LIVE, temperature: 0 });
+    while (native.transcriber.decodeSteps < 5) await turn();
+    await stream.stop();
+    const { text, utterances } = await stream.result;
+    expect(text).toBe(" a long text".repeat(12).trim());
+    expect(utterances).toBe(1);
+    expect(native.transcriber.stats().decodedTokens).toBeLessThan(2 * text.length);
+  });
+
+  it("break waits for the final, which the result holds", async () => {
+    const { whisper } = await load({ decode: () => ({ ids: say(" yes.") }) });
+    const { source } = speechThenNothing();
+    const stream = whisper.live(source, LIVE);
+    for await (const { type } of stream) if (type === "partial") break;
+    expect(await stream.result).toMatchObject({ text: "yes.", utterances: 1 });
+  });
+
+  it("cancel() and a signal write nothing more", async () => {
+    const { whisper, native } = await load({ decode: () => ({ ids: say(" yes.") }) });
+    const { source, heard } = speechThenNothing();
+    const stream = whisper.live(source, { ...LIVE, partialEvery: 0 });
+    await heard;
+    await stream.cancel();
+    expect(await stream.result).toMatchObject({ text: "", utterances: 0, finishReason: "cancelled" });
+    expect(native.transcriber.decodes).toEqual([]);
+  });
+
+  it("the result holds all that was said", async () => {
+    let utterances = 0;
+    const { whisper } = await load({ decode: () => ({ ids: say([" One.", " Two."][utterances++]!) }) });
+    const audio = joined(babble(2), silence(1), babble(2));
+    const { result } = whisper.live(microphone(audio), { ...LIVE, partialEvery: 0 });
+    expect((await result).text).toBe("One. Two.");
+  });
+
+  it.each([
+    ["in the middle of a sentence", [3], ["yes."]],
+    ["behind one and in the middle of the next", [3, 2], ["yes.", "yes."]],
+  ])("a source that fails %s: finals for what was heard come first", async (_, lengths, finals) => {
+    const { whisper } = await load({ decode: () => ({ ids: say(" yes.") }) });
+    const audio = joined(...lengths.flatMap((seconds) => [silence(1), babble(seconds)]));
+    const broken = (async function* (): AsyncGenerator<Float32Array> {
+      yield* microphone(audio);
+      throw new Error("unplugged");
+    })();
+    const stream = whisper.live(broken, { ...LIVE, partialEvery: 0 });
+    const texts: string[] = [];
+    const reading = (async () => {
+      for await (const event of stream) texts.push(event.text);
+    })();
+    await expect(reading).rejects.toThrow("unplugged");
+    expect(texts).toEqual(finals);
+    await expect(stream.result).rejects.toThrow("unplugged");
   });
 
   it("a signal rejects with its reason, dispose with DisposedError", async () => {

@@ -72,6 +72,16 @@ describe("UtteranceCutter", () => {
     expect(cutter.finish()).toBeUndefined();
   });
 
+  it("the end of the audio keeps its last samples, though they fill no step", () => {
+    const cutter = new UtteranceCutter(0.5);
+    const audio = babble(2.019);
+    cutter.push(audio);
+    const last = cutter.finish()!;
+    expect(last.samples()).toHaveLength(audio.length);
+    expect(last.samples().at(-1)).toBe(audio.at(-1));
+    expect(last.seconds).toBeCloseTo(2.019, 6);
+  });
+
   it("keeps no more than an utterance, however long the stream", () => {
     const cutter = new UtteranceCutter(0.5);
     const minute = joined(babble(20), silence(10), babble(29), silence(1));

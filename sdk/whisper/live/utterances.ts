@@ -22,6 +22,8 @@ export class Utterance {
   readonly firstStep: number;
   #samples = new Float32Array(steps(2) * STEP);
   readonly levels: number[] = [];
+  /** Samples behind the last whole step, at the end of the audio. */
+  #rest = 0;
   /** Steps of speech in it. */
   speechSteps = 0;
   ended = false;
@@ -35,24 +37,34 @@ export class Utterance {
   }
 
   get seconds(): number {
-    return this.levels.length * GATE_STEP;
+    return this.levels.length * GATE_STEP + this.#rest / SAMPLE_RATE;
   }
 
   /** A copy of the audio so far. */
   samples(): Float32Array {
-    return this.#samples.slice(0, this.levels.length * STEP);
+    return this.#samples.slice(0, this.levels.length * STEP + this.#rest);
   }
 
   add(step: Float32Array, { level, speech }: GateStep): void {
+    this.#store(step);
+    this.levels.push(level);
+    if (speech) this.speechSteps++;
+  }
+
+  /** Adds what does not fill a step, at the end of the audio. */
+  addRest(samples: Float32Array): void {
+    this.#store(samples);
+    this.#rest = samples.length;
+  }
+
+  #store(samples: Float32Array): void {
     const at = this.levels.length * STEP;
     if (at + STEP > this.#samples.length) {
       const larger = new Float32Array(Math.min(LONGEST * STEP, this.#samples.length * 2));
       larger.set(this.#samples);
       this.#samples = larger;
     }
-    this.#samples.set(step, at);
-    this.levels.push(level);
-    if (speech) this.speechSteps++;
+    this.#samples.set(samples, at);
   }
 
   /** Ends it after this many steps; what lies behind them is forgotten. */
@@ -116,6 +128,7 @@ export class UtteranceCutter {
     this.#current = undefined;
     if (!utterance || utterance.speechSteps < LEAST_SPEECH) return undefined;
     utterance.end(utterance.levels.length);
+    utterance.addRest(this.#pending.subarray(0, this.#pendingLength));
     return utterance;
   }
 

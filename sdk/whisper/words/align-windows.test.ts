@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FakeTranscriberScript } from "../../testing/fake-native.js";
-import { at, babble, say, TINY, useFakeWhispers } from "../../testing/whisper-fixture.js";
+import { at, babble, joined, say, silence, TINY, useFakeWhispers } from "../../testing/whisper-fixture.js";
 
 const { load } = useFakeWhispers();
 const ENGLISH = { sampleRate: 16_000, language: "en" } as const;
@@ -40,6 +40,25 @@ describe("words", () => {
     await whisper.transcribe(babble(60), { ...ENGLISH, timestamps: "word" });
     // The word is too long after a pause of none; it ends at 18 s.
     expect(native.transcriber.encoded[1]!.start).toBe(1800);
+  });
+
+  it("the next window begins at the segment's end where a word ends long after it: a sentence would be lost", async () => {
+    const { whisper, native } = await load({
+      decode: ({ window }) => ({
+        ids:
+          window.start === 0 ? [at(0), ...say(" Hi"), at(10), at(10), ...say(" un")] : [at(0), ...say(" Ho."), at(4)],
+      }),
+      // Its characters begin at 0, 0.2 and 14 s, and the text ends at 18 s, after a pause.
+      align: ({ start }) =>
+        start === 0
+          ? { starts: [0, 700, 700, 900], probabilities: [1, 1, 1] }
+          : { starts: [0, 10, 20, 30, 40], probabilities: [1, 1, 1, 1] },
+    });
+    const audio = joined(babble(10), silence(2), babble(6), silence(42));
+    const { text, segments } = await whisper.transcribe(audio, { ...ENGLISH, timestamps: "word" });
+    expect(native.transcriber.encoded[1]!.start).toBe(1000);
+    expect(text.startsWith("Hi Ho.")).toBe(true);
+    expect(segments[1]!.start).toBeGreaterThanOrEqual(10);
   });
 
   it("a segment invented in silence is left out, and what follows heard again", async () => {

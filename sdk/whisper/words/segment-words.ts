@@ -14,7 +14,7 @@ export interface DraftSegment {
 /** A pause counts from here on (in median word lengths) as one after which a long word is not believed. */
 const PAUSE = 4;
 /** A segment's own time is believed over the words' when they differ by more than this many seconds. */
-const TRUSTED = 0.5;
+export const TRUSTED = 0.5;
 
 /**
  * Hands the words of a window to its segments and repairs times at the segments' ends (openai/whisper `add_word_timestamps`): a
@@ -73,12 +73,15 @@ function agreeOnStart(segment: DraftSegment, first: TranscriptWord, { median }: 
   }
 }
 
-function agreeOnEnd(segment: DraftSegment, last: TranscriptWord, { median }: WordPace): void {
-  if (segment.end > last.start && segment.end + TRUSTED < last.end) {
+function agreeOnEnd(segment: DraftSegment, last: TranscriptWord, { median, longest }: WordPace): void {
+  const isFarOff = segment.end + TRUSTED < last.end;
+  if (segment.end > last.start && isFarOff) {
     last.end = Math.max(last.start + median, segment.end);
-  } else {
-    segment.end = last.end;
+    return;
   }
+  // A long word that only begins behind the segment holds the pause in front of the next sentence.
+  if (isFarOff) last.end = Math.min(last.end, last.start + longest);
+  segment.end = last.end;
 }
 
 function hundredths(seconds: number): number {

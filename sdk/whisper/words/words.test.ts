@@ -176,6 +176,13 @@ describe("assignWords", () => {
     expect(segments[0]!.end).toBe(1);
   });
 
+  it("cuts a last word that begins behind its segment and holds the pause after it", () => {
+    const segments = [segment(0, 1, 2)];
+    assignWords(segments, timed([" well", 1.2], [" yes", 9]), pace, place);
+    expect(segments[0]!.words![1]).toMatchObject({ start: 1.2, end: expect.closeTo(1.8) });
+    expect(segments[0]!.end).toBeCloseTo(1.8);
+  });
+
   it("gives a segment without tokens no words", () => {
     const segments = [segment(0, 1, 0), segment(1, 2, 1)];
     assignWords(segments, timed([" a", 0.4]), pace, place);
