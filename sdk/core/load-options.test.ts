@@ -17,7 +17,7 @@ describe("parseLoadOptions", () => {
     [{ properties: { NUM_STREAMS: NaN } }, "properties.NUM_STREAMS"],
     [{ properties: [] }, "properties"],
     [{ attention: "flash" }, "attention"],
-    [{ weights: "int4" }, "weights"],
+    [{ weights: "int3" }, "weights"],
     [{ kvCache: { bytes: 0 } }, "kvCache.bytes"],
     [{ kvCache: { tokens: 1.5 } }, "kvCache.tokens"],
     [{ kvCache: { precision: "u4" } }, "kvCache.precision"],

@@ -46,7 +46,6 @@ describe("generate", () => {
 
   it.each([
     ["", { applyChatTemplate: false }, "prompt"],
-    [[], {}, "prompt"],
     [5, {}, "prompt"],
     [undefined, {}, "prompt"],
     [null, { applyChatTemplate: false }, "prompt"],
@@ -68,6 +67,12 @@ describe("generate", () => {
     expect(error).toMatchObject({ code: "option", path });
     expect(native.generator.requests).toEqual([]);
     expect((await llm.generate("still fine")).text).toBe("still fine");
+  });
+
+  it("gives no results for no prompts", async () => {
+    const { llm, native } = await load();
+    expect(await llm.generate([])).toEqual([]);
+    expect(native.generator.requests).toEqual([]);
   });
 
   it.each(["", " ", "\n"])("allows the user message %j", async (prompt) => {
