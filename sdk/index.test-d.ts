@@ -104,7 +104,7 @@ describe("messages and tools", () => {
     void llm.generate("Hi", { tools });
     void llm.startChat({ tools, history });
     void llm.startChat({ history: chat.history });
-    chat.send("Hi", { tools: tools as readonly ToolDefinition[] });
+    chat.send("Hi", { tools: Object.freeze(tools) });
     expectTypeOf<LLMOptions["tools"]>().toEqualTypeOf<readonly ToolDefinition[] | undefined>();
     expectTypeOf<ChatOptions["history"]>().toEqualTypeOf<readonly Message[] | undefined>();
     // @ts-expect-error a tool has a type and a function

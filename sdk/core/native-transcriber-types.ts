@@ -1,4 +1,4 @@
-import type { NativeJob } from "./native-types.js";
+import type { NativeJob } from "./native-job-types.js";
 
 /** The transcriber's part of the native addon's description (`native-types.ts`). C++ side: `native/src/addon/transcriber_binding.cpp`. */
 

@@ -3,8 +3,10 @@
  * C++ side: `native/src/addon/*_binding.cpp`. The addon trusts its input; TypeScript validates first.
  */
 
+import type { NativeJob } from "./native-job-types.js";
 import type { NativeLogMel, NativeTranscriber, NativeTranscriberOptions } from "./native-transcriber-types.js";
 
+export type * from "./native-job-types.js";
 export type * from "./native-transcriber-types.js";
 
 /** Codes that native errors carry in `error.code`; `errors.ts` maps them to classes. */
@@ -203,15 +205,6 @@ export interface NativeRequest {
   /** End the answer; not part of its tokens. With `ignoreEos` the caller passes the remaining ones only. */
   stopTokenIds: number[];
   sampling: NativeSampling;
-}
-
-/**
- * Work with one result. Numbers of jobs and of requests are unique in a JavaScript environment; `addon.stop` takes them.
- * Work that cannot be stopped is a bare promise.
- */
-export interface NativeJob<Result> {
-  job: number;
-  promise: Promise<Result>;
 }
 
 /** Events of this JavaScript environment, in order, in batches. */

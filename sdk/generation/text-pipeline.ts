@@ -56,8 +56,10 @@ export abstract class TextPipeline<Part = TextPart, Options extends CallOptions 
    *
    * @throws OptionError, ContextLengthError, ModelError, DisposedError, NativeError; or the signal's reason
    */
+  // `[]` would be a conversation of no messages otherwise.
   async generate(prompts: readonly [], options?: Options): Promise<TextResult[]>;
   async generate(prompt: Prompt<Part>, options?: Options): Promise<TextResult>;
+  // eslint-disable-next-line @typescript-eslint/unified-signatures -- the order of the overloads matters
   async generate(prompts: readonly Prompt<Part>[], options?: Options): Promise<TextResult[]>;
   async generate(prompt: Prompt<Part> | readonly Prompt<Part>[], options?: Options): Promise<TextResult | TextResult[]>;
   async generate(
