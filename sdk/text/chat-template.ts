@@ -302,7 +302,7 @@ const OWN_VARIABLES = { messages: "messages", tools: "tools", documents: "docume
 function extraUnits(messages: unknown): number {
   const list = messages as readonly TemplateMessage[];
   const characters = list.reduce((sum, message) => sum + textOf(message.content).length, 0);
-  return list.length * 1_000 + characters * 4;
+  return list.length * 500 + characters;
 }
 
 /** The same thing in two places: one of them would be lost. */

@@ -75,7 +75,7 @@ function formatValue(value: Value, spec: string, budget: Budget): string {
   const match = SPEC.exec(spec);
   if (!match) throw valueError(`Invalid format specifier '${spec}'`);
   const [, fill, align, sign, alternate, zero, width = "0", group, digits, type] = match;
-  if (value instanceof Undefined) throw value.error();
+  if (value instanceof Undefined) throw typeError("unsupported format string passed to Undefined.__format__");
   const number = numberOf(value);
   budget.characters(Number(width) + Number(digits ?? 0));
   const pad = (prefix: string, body: string, otherwise: string): string => {

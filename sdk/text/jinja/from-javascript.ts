@@ -1,6 +1,6 @@
 import { OptionError } from "../../core/errors.js";
 import { showValue } from "../../core/validate.js";
-import { Dict, List, type Value } from "./values.js";
+import { Dict, List, orElse, type Value } from "./values.js";
 
 /** Where `json.loads` would give a float: JavaScript prints these with an exponent. */
 const FIRST_FLOAT = 1e21;
@@ -27,7 +27,9 @@ export function fromJavaScript(value: unknown, path: string, depth = 0): Value |
       if (value === null) return null;
       if (depth >= DEEPEST) throw refusal(value, path, "a value that is not nested so deeply, or in itself");
       if (Array.isArray(value)) {
-        return new List(value.map((entry, index) => fromJavaScript(entry, `${path}[${index}]`, depth + 1) ?? null));
+        return new List(
+          value.map((entry, index) => orElse(fromJavaScript(entry, `${path}[${index}]`, depth + 1), () => null)),
+        );
       }
       if (value instanceof Map) return dictOf(value.entries(), path, depth);
       if (isPlain(value)) return dictOf(Object.entries(value), path, depth);
@@ -39,7 +41,11 @@ function dictOf(entries: Iterable<[unknown, unknown]>, path: string, depth: numb
   const dict = new Dict();
   for (const [key, entry] of entries) {
     const value = fromJavaScript(entry, `${path}.${String(key)}`, depth + 1);
-    if (value !== undefined) dict.set(fromJavaScript(key, `a key of ${path}`, depth + 1) ?? null, value);
+    if (value !== undefined)
+      dict.set(
+        orElse(fromJavaScript(key, `a key of ${path}`, depth + 1), () => null),
+        value,
+      );
   }
   return dict;
 }

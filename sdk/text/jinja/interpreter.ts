@@ -7,7 +7,7 @@ import { attributeOf, memberOf } from "./members.js";
 import { calculate, compare, negated, sliceOf } from "./operations.js";
 import { print } from "./printing.js";
 import { Scope } from "./scope.js";
-import type { Arguments, BlockFilter, Expression, Signature, Slice, Statement, Target } from "./syntax.js";
+import type { Arguments, BlockFilter, Expression, Signature, Statement, Target } from "./syntax.js";
 import { TemplateError, typeError, valueError } from "./template-errors.js";
 import { TESTS } from "./tests.js";
 import {
@@ -16,6 +16,7 @@ import {
   iterate,
   List,
   listOf,
+  orElse,
   Namespace,
   Special,
   Tuple,
@@ -154,8 +155,8 @@ export class Interpreter implements FilterContext {
     );
   }
 
-  /** A loop never interrupts what is around it. */
-  #for(statement: Statement & { kind: "for" }, scope: Scope, source: Value, depth: number): undefined {
+  /** Interrupts what is around it by its "else" only. */
+  #for(statement: Statement & { kind: "for" }, scope: Scope, source: Value, depth: number): Interruption {
     const { target, test, body, otherwise, recursive } = statement;
     const recurse = (items: Value, deeper: number): Value => {
       const outside = this.#output;
@@ -172,6 +173,8 @@ export class Interpreter implements FilterContext {
     const loop = new Loop(source, chosen, test !== undefined, this.budget, depth, recursive ? recurse : undefined);
     let isUnbroken = false;
     for (let next = loop.next(); !next.done; next = loop.next()) {
+      // A scope of its own costs more than an expression.
+      this.budget.spend(4);
       const inner = new Scope(scope);
       inner.set("loop", loop);
       this.#assign(target, next.value, inner);
@@ -180,8 +183,7 @@ export class Interpreter implements FilterContext {
       // As in Jinja2, an iteration that "continue" cuts short does not count against "else".
       if (!interruption) isUnbroken = true;
     }
-    if (!isUnbroken) this.#execute(otherwise, new Scope(scope));
-    return undefined;
+    return isUnbroken ? undefined : this.#execute(otherwise, new Scope(scope));
   }
 
   *#chosen(items: Iterator<Value>, target: Target, test: Expression, scope: Scope): Generator<Value, void> {
@@ -239,7 +241,10 @@ export class Interpreter implements FilterContext {
         inner.set(parameter, value);
       }
       if (uses.has("caller") && !explicitCaller) {
-        inner.set("caller", named.get("caller") ?? new Undefined("No caller defined"));
+        inner.set(
+          "caller",
+          orElse(named.get("caller"), () => new Undefined("No caller defined")),
+        );
         named.delete("caller");
       }
       if (uses.has("kwargs")) inner.set("kwargs", new Dict(named));
@@ -299,7 +304,7 @@ export class Interpreter implements FilterContext {
       case "constant":
         return node.value;
       case "name":
-        return scope.get(node.name) ?? new Undefined(`'${node.name}' is undefined`);
+        return orElse(scope.get(node.name), () => new Undefined(`'${node.name}' is undefined`));
       case "tuple":
       case "list": {
         const items = node.items.map((item) => this.#evaluate(item, scope));
@@ -310,7 +315,7 @@ export class Interpreter implements FilterContext {
       case "attribute":
         return attributeOf(this.#evaluate(node.object, scope), node.name, this.budget);
       case "item":
-        return this.#item(this.#evaluate(node.object, scope), node.index, scope);
+        return this.#item(node, this.#evaluate(node.object, scope), scope);
       case "call":
         return this.#call(this.#evaluate(node.callee, scope), this.#arguments(node.args, scope));
       case "filter":
@@ -363,12 +368,17 @@ export class Interpreter implements FilterContext {
     return true;
   }
 
-  #item(object: Value, index: Expression | Slice, scope: Scope): Value {
+  #item(node: Expression & { kind: "item" }, object: Value, scope: Scope): Value {
+    const { index } = node;
     if (index.kind !== "slice") return memberOf(object, this.#evaluate(index, scope), this.budget);
     const bound = (each: Expression | undefined): Value => (each ? this.#evaluate(each, scope) : null);
     const bounds = [bound(index.start), bound(index.stop), bound(index.step)] as const;
     if (object instanceof Undefined) throw object.error();
-    return sliceOf(object, bounds, this.budget) ?? new Undefined(`${typeOf(object)} object has no slices`);
+    const slice = sliceOf(object, bounds, this.budget);
+    if (slice !== undefined) return slice;
+    // Jinja2 works out constants in another way, which does not raise.
+    if (node.object.kind === "constant") return new Undefined(`${typeOf(object)} object has no slices`);
+    throw typeError(`'${typeOf(object)}' object is not subscriptable`);
   }
 }
 

@@ -3,7 +3,7 @@ import type { Budget } from "./budget.js";
 import { bind } from "./call-arguments.js";
 import { equal, itemOf } from "./operations.js";
 import { STRING_METHODS } from "./string-methods.js";
-import { TemplateError, unsupported, valueError } from "./template-errors.js";
+import { unsupported, valueError } from "./template-errors.js";
 import {
   Callable,
   Dict,
@@ -11,6 +11,7 @@ import {
   List,
   Markup,
   Namespace,
+  orElse,
   Special,
   Tuple,
   typeOf,
@@ -47,7 +48,7 @@ const DICT_METHODS: ReadonlyMap<string, Method<Dict>> = new Map<string, Method<D
     "get",
     (self, args) => {
       const [key, otherwise = null] = bind("get", args, ["key", "default"], 1);
-      return self.get(key!) ?? otherwise;
+      return orElse(self.get(key!), () => otherwise);
     },
   ],
   ["items", (self, args) => view("dict_items", self, args)],
@@ -91,7 +92,7 @@ function ownAttribute(object: Value, name: string): Value | undefined {
     action && new Callable(name, (args, budget) => action(self, args, budget), "builtin_function_or_method");
   if (typeof object === "string") {
     if (name === "format")
-      return new Callable(name, (args, budget) => formatBraces(object, args, MEMBERS(budget), budget));
+      return new Callable(name, (args, budget) => formatBraces(object, args, fieldMembers(budget), budget));
     if (name === "format_map") {
       return new Callable(name, (args, budget) => {
         const [mapping] = bind(name, args, ["mapping"], 1);
@@ -99,7 +100,7 @@ function ownAttribute(object: Value, name: string): Value | undefined {
           mapping instanceof Dict
             ? new Map([...mapping.entries()].map(([key, value]) => [String(key), value]))
             : new Map<string, Value>();
-        return formatBraces(object, { positional: [], named }, MEMBERS(budget), budget);
+        return formatBraces(object, { positional: [], named }, fieldMembers(budget), budget);
       });
     }
     return method(object, STRING_METHODS.get(name)) ?? refused(object, name);
@@ -135,7 +136,9 @@ function refused(object: Value, name: string): undefined {
 export function attributeOf(object: Value, name: string, budget: Budget): Value {
   if (object instanceof Undefined) throw object.error();
   if (isInternal(name)) return internal(object, name, () => itemOf(object, name, budget));
-  return ownAttribute(object, name) ?? itemOf(object, name, budget) ?? missing(object, name);
+  const attribute = ownAttribute(object, name);
+  if (attribute !== undefined) return attribute;
+  return orElse(itemOf(object, name, budget), () => missing(object, name));
 }
 
 /** `object[index]`: an item before an attribute. */
@@ -145,7 +148,7 @@ export function memberOf(object: Value, index: Value, budget: Budget): Value {
   if (item !== undefined) return item;
   if (typeof index !== "string") return missing(object, index);
   if (isInternal(index)) return internal(object, index, () => undefined);
-  return ownAttribute(object, index) ?? missing(object, index);
+  return orElse(ownAttribute(object, index), () => missing(object, index));
 }
 
 function isInternal(name: string): boolean {
@@ -157,7 +160,7 @@ function internal(object: Value, name: string, item: () => Value | undefined): V
   if (DUNDER.has(name)) {
     return new Undefined(`access to attribute '${name}' of '${typeOf(object)}' object is unsafe.`, "SecurityError");
   }
-  return item() ?? missing(object, name);
+  return orElse(item(), () => missing(object, name));
 }
 
 const DUNDER: ReadonlySet<string> = new Set(
@@ -172,22 +175,10 @@ function missing(object: Value, name: Value): Undefined {
   return new Undefined(`'${typeOf(object)} object' has no attribute '${name}'`);
 }
 
-/** Members for the fields of `str.format`. */
-function MEMBERS(budget: Budget) {
+/** Members for the fields of `str.format`, which the sandbox looks up as the template's own. */
+function fieldMembers(budget: Budget) {
   return {
-    attribute: (object: Value, name: string): Value => {
-      const value = isInternal(name) ? undefined : ownAttribute(object, name);
-      if (value instanceof Undefined) throw value.error();
-      if (value === undefined) {
-        const kind = isInternal(name) ? "SecurityError" : "AttributeError";
-        throw new TemplateError(kind, `'${typeOf(object)}' object has no attribute '${name}'`);
-      }
-      return value;
-    },
-    item: (object: Value, index: Value): Value => {
-      const value = itemOf(object, index, budget);
-      if (value === undefined) throw new TemplateError("KeyError", `${String(index as unknown)}`);
-      return value;
-    },
+    attribute: (object: Value, name: string): Value => attributeOf(object, name, budget),
+    item: (object: Value, index: Value): Value => memberOf(object, index, budget),
   };
 }

@@ -288,7 +288,7 @@ export function itemOf(object: Value, index: Value, budget: Budget): Value | und
   const at = Number(number);
   const text = textOf(object);
   if (text !== undefined) {
-    budget.characters(text.length);
+    budget.characters(text.length * 3);
     return characterAt(text, at);
   }
   if (object instanceof List || object instanceof Tuple) return object.items.at(at);
@@ -307,7 +307,7 @@ export function sliceOf(object: Value, bounds: readonly [Value, Value, Value], b
   const length = text !== undefined ? lengthOf(text) : items ? items.length : (object as Range).length;
   const [start, stop, step] = sliceBounds(bounds, length);
   if (text !== undefined) {
-    budget.characters(text.length);
+    budget.characters(text.length * 3);
     if (step === 1) return part(text, start, Math.max(start, stop));
     return [...places(start, stop, step)]
       .map(
@@ -378,6 +378,7 @@ export function sorted(
   budget.items(values.length);
   const keyed = values.map((value) => ({ value, key: keyOf(value) }));
   const ordered = keyed.sort((left, right) => {
+    budget.spend(2);
     const result = order(left.key, right.key, budget);
     return reverse ? -result : result;
   });

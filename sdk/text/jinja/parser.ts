@@ -84,7 +84,7 @@ class Parser extends ExpressionParser {
       case "generation":
         return { kind: "generation", body: this.#apart("endgeneration") };
       case "print":
-        return { kind: "print", value: this.tuple() };
+        return { kind: "print", value: this.#printed() };
       case "break":
       case "continue":
         if (this.#loops === 0) throw this.fail(`'${name}' outside loop`);
@@ -92,6 +92,16 @@ class Parser extends ExpressionParser {
     }
     if (REFUSED.has(name)) throw unsupported(`The statement "${name}" (line ${this.current.line})`);
     throw this.fail(`Encountered unknown tag '${name}'.`);
+  }
+
+  /** Several expressions, one behind the other. */
+  #printed(): Expression {
+    const items: Expression[] = [];
+    while (!this.is("end")) {
+      if (items.length > 0) this.expect("operator", ",");
+      items.push(this.expression());
+    }
+    return { kind: "concatenate", items };
   }
 
   /** A body that is a function of its own in Jinja2: loops around it cannot be left from inside. */

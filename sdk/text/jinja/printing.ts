@@ -35,7 +35,7 @@ export function repr(value: Value, budget: Budget): string {
     case "number":
       return reprFloat(value);
     case "string":
-      budget.characters(value.length);
+      budget.characters(value.length * 4);
       return reprText(value);
   }
   const joined = (items: Iterable<Value>): string => {

@@ -14,6 +14,7 @@ import {
   iterate,
   List,
   listOf,
+  orElse,
   Markup,
   Range,
   Stream,
@@ -155,7 +156,7 @@ function last(value: Value, args: CallArguments, { budget }: FilterContext): Val
   if (value instanceof Undefined) return new Undefined("No last item, sequence was empty.");
   const items = reversed(value, budget);
   if (!items) throw typeError(`'${typeOf(value)}' object is not reversible`);
-  return items[0] ?? new Undefined("No last item, sequence was empty.");
+  return orElse(items[0], () => new Undefined("No last item, sequence was empty."));
 }
 
 function reverse(value: Value, args: CallArguments, { budget }: FilterContext): Value {

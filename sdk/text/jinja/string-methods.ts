@@ -62,7 +62,8 @@ export const STRING_METHODS: ReadonlyMap<string, StringMethod> = new Map<string,
 function plain(name: string, action: (text: string) => Value): StringMethod {
   return (text, args, budget) => {
     bind(name, args, []);
-    budget.characters(text.length * 2);
+    // Letter by letter, some of them by tables of Unicode.
+    budget.characters(text.length * 12);
     return action(text);
   };
 }

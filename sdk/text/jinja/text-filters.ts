@@ -47,7 +47,7 @@ function textFilter(
 ): Filter {
   return (value, args, context) => {
     const text = print(value, context.budget);
-    context.budget.characters(text.length * 2);
+    context.budget.characters(text.length * 4);
     return action(text, bind(name, args, parameters), context);
   };
 }

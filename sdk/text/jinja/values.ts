@@ -249,6 +249,11 @@ export function truth(value: Value): boolean {
   return !(value instanceof Undefined);
 }
 
+/** A value, or what stands in for it where there is none. `??` would take `None` for nothing. */
+export function orElse(value: Value | undefined, otherwise: () => Value): Value {
+  return value === undefined ? otherwise() : value;
+}
+
 /** The values of an iterable one after another, each for one unit. @throws TemplateError where it is none */
 export function iterate(value: Value, budget: Budget): Iterator<Value> {
   return counted(iterableOf(value, budget), budget);
