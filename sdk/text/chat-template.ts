@@ -229,7 +229,7 @@ export class ChatTemplate {
     }
     const reason = error instanceof Error ? error.message : String(error);
     return new ModelError(
-      `${file}: the chat template failed: ${reason}. Pass a corrected one as the option chatTemplate.`,
+      `${file}: the chat template failed: ${reason.replace(/\.$/, "")}. Pass a corrected one as the option chatTemplate.`,
       { file, cause: error },
     );
   }

@@ -3,6 +3,7 @@ import { FILTERS } from "./jinja/filters.js";
 import { Interpreter } from "./jinja/interpreter.js";
 import { parse } from "./jinja/parser.js";
 import { Scope } from "./jinja/scope.js";
+import { storedFirst } from "./jinja/stored-first.js";
 import type { Statement } from "./jinja/syntax.js";
 import { TemplateLimit } from "./jinja/template-errors.js";
 import { TESTS } from "./jinja/tests.js";
@@ -19,10 +20,12 @@ const UNITS = 400_000;
 /** A chat template that was read: Jinja2 as `transformers` runs it (`trim_blocks`, `lstrip_blocks`, immutable sandbox). */
 export class TemplateProgram {
   readonly #statements: readonly Statement[];
+  readonly #own: readonly string[];
 
   /** @throws Error where the template is not valid Jinja */
   constructor(template: string) {
     this.#statements = guarded(() => parse(template, KNOWN));
+    this.#own = guarded(() => storedFirst(this.#statements));
   }
 
   /**
@@ -32,7 +35,7 @@ export class TemplateProgram {
   run(variables: ReadonlyMap<string, Value>, extra = 0): string {
     const scope = new Scope();
     for (const [name, value] of variables) scope.set(name, value);
-    return guarded(() => new Interpreter(new Budget(UNITS + extra)).run(this.#statements, scope));
+    return guarded(() => new Interpreter(new Budget(UNITS + extra)).run(this.#statements, scope, this.#own));
   }
 }
 

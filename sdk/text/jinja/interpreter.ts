@@ -41,8 +41,11 @@ export class Interpreter implements FilterContext {
     this.budget = budget;
   }
 
-  run(template: readonly Statement[], variables: Scope): string {
-    return this.#printed(template, new Scope(variables));
+  /** @param own - names that are undefined until the template assigns them */
+  run(template: readonly Statement[], variables: Scope, own: readonly string[]): string {
+    const scope = new Scope(variables);
+    for (const name of own) scope.set(name, new Undefined(`'${name}' is undefined`));
+    return this.#printed(template, scope);
   }
 
   hasFilter(name: string): boolean {
