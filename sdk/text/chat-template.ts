@@ -4,7 +4,6 @@ import type { TemplateMessage, TextPart, ToolDefinition } from "./messages.js";
 import { fromJavaScript } from "./jinja/from-javascript.js";
 import { templateGlobals } from "./jinja/globals.js";
 import { TemplateLimit, TemplateRefusal } from "./jinja/template-errors.js";
-import type { Value } from "./jinja/values.js";
 import { TemplateProgram } from "./template-program.js";
 import type { TemplateSource } from "./template-source.js";
 import type { Tokenizer } from "./tokenizer.js";

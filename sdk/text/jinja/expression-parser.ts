@@ -189,6 +189,7 @@ export class ExpressionParser {
   #primary(): Expression {
     const token = this.current;
     this.at++;
+    // eslint-disable-next-line @typescript-eslint/switch-exhaustiveness-check
     switch (token.type) {
       case "name": {
         const value = CONSTANTS.get(token.value);

@@ -4,8 +4,8 @@ import type { CallArguments, Value } from "./values.js";
 /** What filters may use of the interpreter that runs them. */
 export interface FilterContext {
   budget: Budget;
-  hasFilter(name: string): boolean;
-  hasTest(name: string): boolean;
+  readonly hasFilter: (name: string) => boolean;
+  readonly hasTest: (name: string) => boolean;
   filter(name: string, value: Value, args: CallArguments): Value;
   test(name: string, value: Value, args: CallArguments): boolean;
 }

@@ -14,6 +14,7 @@ const DEEPEST = 500;
  * @throws OptionError
  */
 export function fromJavaScript(value: unknown, path: string, depth = 0): Value | undefined {
+  // eslint-disable-next-line @typescript-eslint/switch-exhaustiveness-check
   switch (typeof value) {
     case "string":
     case "boolean":

@@ -48,13 +48,8 @@ export class Interpreter implements FilterContext {
     return this.#printed(template, scope);
   }
 
-  hasFilter(name: string): boolean {
-    return FILTERS.has(name);
-  }
-
-  hasTest(name: string): boolean {
-    return TESTS.has(name);
-  }
+  readonly hasFilter = (name: string): boolean => FILTERS.has(name);
+  readonly hasTest = (name: string): boolean => TESTS.has(name);
 
   filter(name: string, value: Value, args: CallArguments): Value {
     const filter = FILTERS.get(name);

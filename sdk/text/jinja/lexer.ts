@@ -133,7 +133,10 @@ class Lexer {
 
   #inside(open: string[]): void {
     const space = match(SPACE, this.#source, this.#at);
-    if (space) return this.#move(this.#at + space[0].length);
+    if (space) {
+      this.#move(this.#at + space[0].length);
+      return;
+    }
     const float = this.#source[this.#at - 1] === "." ? undefined : match(FLOAT, this.#source, this.#at);
     const number = float ?? match(INTEGER, this.#source, this.#at);
     const found = number ?? match(NAME, this.#source, this.#at) ?? match(STRING, this.#source, this.#at);
@@ -143,7 +146,8 @@ class Lexer {
       else if (first === "'" || first === '"') this.#push("string", this.#unescaped(found[0].slice(1, -1)));
       else if (IDENTIFIER.test(found[0])) this.#push("name", found[0]);
       else throw this.#error(`Invalid character in identifier '${found[0]}'`);
-      return this.#move(this.#at + found[0].length);
+      this.#move(this.#at + found[0].length);
+      return;
     }
     const operator = match(OPERATOR, this.#source, this.#at)?.[0];
     if (operator === undefined) throw this.#error(`unexpected char '${this.#source[this.#at]}' at ${this.#at}`);

@@ -98,7 +98,7 @@ function ownAttribute(object: Value, name: string): Value | undefined {
         const [mapping] = bind(name, args, ["mapping"], 1);
         const named =
           mapping instanceof Dict
-            ? new Map([...mapping.entries()].map(([key, value]) => [String(key), value]))
+            ? new Map([...mapping.entries()].map(([key, value]) => [typeof key === "string" ? key : "", value]))
             : new Map<string, Value>();
         return formatBraces(object, { positional: [], named }, fieldMembers(budget), budget);
       });
@@ -127,7 +127,7 @@ function unsafe(object: PythonObject, name: string): Undefined | undefined {
   return new Undefined(`access to attribute '${name}' of '${typeOf(object)}' object is unsafe.`, "SecurityError");
 }
 
-function refused(object: Value, name: string): undefined {
+function refused(object: Value, name: string): Value | undefined {
   if (REFUSED.get(typeOf(object))?.has(name)) throw unsupported(`"${name}" of a value of type ${typeOf(object)}`);
   return undefined;
 }
@@ -170,8 +170,7 @@ const DUNDER: ReadonlySet<string> = new Set(
 );
 
 function missing(object: Value, name: Value): Undefined {
-  if (typeof name !== "string")
-    return new Undefined(`${typeOf(object)} object has no element ${String(name as unknown)}`);
+  if (typeof name !== "string") return new Undefined(`${typeOf(object)} object has no element here`);
   return new Undefined(`'${typeOf(object)} object' has no attribute '${name}'`);
 }
 

@@ -40,6 +40,7 @@ export function equal(left: Value, right: Value, budget: Budget): boolean {
   budget.spend(1);
   if (left === right) return true;
   const [a, b] = [numberOf(left), numberOf(right)];
+  // eslint-disable-next-line eqeqeq
   if (a !== undefined && b !== undefined) return a == b;
   const [leftText, rightText] = [textOf(left), textOf(right)];
   if (leftText !== undefined) return leftText === rightText;
@@ -73,6 +74,7 @@ export function textOf(value: Value): string | undefined {
 export function order(left: Value, right: Value, budget: Budget, sign = "<"): number {
   budget.spend(1);
   const [a, b] = [numberOf(left), numberOf(right)];
+  // eslint-disable-next-line eqeqeq
   if (a !== undefined && b !== undefined) return a < b ? -1 : a > b ? 1 : a == b ? 0 : NaN;
   const [leftText, rightText] = [textOf(left), textOf(right)];
   if (leftText !== undefined && rightText !== undefined) {

@@ -27,6 +27,7 @@ export function print(value: Value, budget: Budget): string {
 export function repr(value: Value, budget: Budget): string {
   budget.spend(1);
   if (value === null) return "None";
+  // eslint-disable-next-line @typescript-eslint/switch-exhaustiveness-check
   switch (typeof value) {
     case "boolean":
       return value ? "True" : "False";
@@ -98,6 +99,7 @@ export interface JsonStyle {
 export function toJson(value: Value, style: JsonStyle, budget: Budget, depth = 0): string {
   budget.spend(1);
   if (value === null) return "null";
+  // eslint-disable-next-line @typescript-eslint/switch-exhaustiveness-check
   switch (typeof value) {
     case "boolean":
       return value ? "true" : "false";
@@ -170,5 +172,6 @@ function jsonText(text: string, ensureAscii: boolean): string {
   const escaped = (character: string): string =>
     JSON_ESCAPES.get(character) ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
   // By UTF-16 units, as json.dumps writes what is not ASCII.
+  // eslint-disable-next-line no-control-regex
   return `"${text.replace(ensureAscii ? /["\\]|[^ -~]/g : /["\\\u0000-\u001f]/g, escaped)}"`;
 }

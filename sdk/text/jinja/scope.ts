@@ -10,7 +10,8 @@ export class Scope {
   }
 
   get(name: string): Value | undefined {
-    for (let scope: Scope | undefined = this as Scope; scope; scope = scope.#outer) {
+    // eslint-disable-next-line @typescript-eslint/no-this-alias
+    for (let scope: Scope | undefined = this; scope; scope = scope.#outer) {
       const value = scope.#variables.get(name);
       if (value !== undefined) return value;
     }

@@ -161,7 +161,7 @@ function last(value: Value, args: CallArguments, { budget }: FilterContext): Val
 
 function reverse(value: Value, args: CallArguments, { budget }: FilterContext): Value {
   bind("reverse", args, []);
-  if (typeof value === "string") return reversed(value, budget)!.join("");
+  if (typeof value === "string") return (reversed(value, budget) as string[]).join("");
   if (value instanceof Markup) throw unsupported('"reverse" of escaped text');
   const items =
     value instanceof Stream || value instanceof Undefined

@@ -14,6 +14,7 @@ export function storedFirst(template: readonly Statement[]): string[] {
 
 function visit(body: readonly Statement[], read: Set<string>, store: (name: string) => void): void {
   for (const statement of body) {
+    // eslint-disable-next-line @typescript-eslint/switch-exhaustiveness-check
     switch (statement.kind) {
       case "print":
         collect(statement.value, read);

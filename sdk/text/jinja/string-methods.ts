@@ -9,6 +9,7 @@ import { isPrintable, lengthOf, part, pointIndex, pointsOf } from "./text.js";
 export type StringMethod = (text: string, args: CallArguments, budget: Budget) => Value;
 
 const SPACE_SET = new RegExp(`[${SPACES}]`);
+// eslint-disable-next-line no-control-regex
 const LINE_END = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/g;
 const CASED = /[\p{Lu}\p{Ll}\p{Lt}]/u;
 
@@ -98,6 +99,7 @@ function titleCase(point: string): string {
 }
 
 function casefold(text: string): string {
+  // eslint-disable-next-line no-control-regex
   if (/[^\x00-\x7f]/.test(text.replace(/[ßẞ\u00c0-\u024f\u0391-\u03a9\u03b1-\u03c9\u0410-\u044f]/g, ""))) {
     if (/[\u1e00-\u1fff\u0130\u0149\u01f0\u0390\u03b0\u0587\ufb00-\ufb17\u13a0-\u13fd\uab70-\uabbf]/.test(text)) {
       throw unsupported('"casefold" of these letters');

@@ -86,6 +86,7 @@ function indent(value: Value, args: CallArguments, { budget }: FilterContext): V
   const count = textOf(width) === undefined ? indexOf(width) : 0;
   budget.characters(Math.max(0, count));
   const space = textOf(width) ?? " ".repeat(Math.max(0, count));
+  // eslint-disable-next-line no-control-regex
   const lines = text.split(/\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/);
   budget.characters(text.length + lines.length * space.length);
   if (!truth(blank)) {

@@ -9,9 +9,7 @@ function isWide(text: string): boolean {
 
 export function lengthOf(text: string): number {
   if (!isWide(text)) return text.length;
-  let length = 0;
-  for (const _point of text) length++;
-  return length;
+  return Array.from(text).length;
 }
 
 export function pointsOf(text: string): string[] {

@@ -92,6 +92,7 @@ export class Dict extends PythonObject {
 
 /** What equal keys share: `1`, `1.0` and `True` are one key. @throws TemplateError for values that are no keys */
 export function hashKey(key: Value): HashKey {
+  // eslint-disable-next-line @typescript-eslint/switch-exhaustiveness-check
   switch (typeof key) {
     case "string":
       // Keys that begin with NUL stand for tuples.
@@ -216,6 +217,7 @@ export abstract class Special extends PythonObject {
 
 export function typeOf(value: Value): string {
   if (value === null) return "NoneType";
+  // eslint-disable-next-line @typescript-eslint/switch-exhaustiveness-check
   switch (typeof value) {
     case "boolean":
       return "bool";
@@ -231,6 +233,7 @@ export function typeOf(value: Value): string {
 
 export function truth(value: Value): boolean {
   if (value === null) return false;
+  // eslint-disable-next-line @typescript-eslint/switch-exhaustiveness-check
   switch (typeof value) {
     case "boolean":
       return value;
@@ -283,9 +286,9 @@ function iterableOf(value: Value, budget: Budget): Iterable<Value> {
 /** Goes on where a stream was left, and leaves it open. */
 function* remaining(stream: Stream): Generator<Value, void> {
   for (;;) {
-    const { done, value } = stream.iterator.next();
-    if (done) return;
-    yield value;
+    const next = stream.iterator.next();
+    if (next.done === true) return;
+    yield next.value;
   }
 }
 
