@@ -1,7 +1,9 @@
 import { ModelError, OptionError } from "../core/errors.js";
 import { ControlMarks } from "./control-marks.js";
 import type { TemplateMessage, TextPart, ToolDefinition } from "./messages.js";
-import { templateGlobals, TemplateRefusal } from "./template-globals.js";
+import { fromJavaScript } from "./jinja/from-javascript.js";
+import { templateGlobals } from "./jinja/globals.js";
+import { TemplateLimit, TemplateRefusal } from "./jinja/template-errors.js";
 import { TemplateProgram } from "./template-program.js";
 import type { TemplateSource } from "./template-source.js";
 import type { Tokenizer } from "./tokenizer.js";
@@ -115,9 +117,10 @@ export class ChatTemplate {
       ? undefined
       : new ControlMarks(
           this.#tokenizer.controls,
-          [messages, options.tools, options.documents],
+          [messages, options.tools, options.documents, options.templateOptions],
           options.media?.spellings,
         );
+    refuseDoubled(options);
     const prefix = options.media?.prefix ?? "";
     const attempt = (list: readonly TemplateMessage[], foldedSystem: boolean): Rendered => {
       const shaped = this.#wantsParts(name)
@@ -125,11 +128,11 @@ export class ChatTemplate {
         : list.map(withText);
       const printed = this.#run(name, {
         ...this.#tokenizer.namedTokens,
-        ...options.templateOptions,
-        messages: marks ? shaped.map((message) => markMessage(message, marks)) : shaped,
         tools: (marks ? marks.mark(options.tools) : options.tools) ?? null,
         documents: (marks ? marks.mark(options.documents) : options.documents) ?? null,
         add_generation_prompt: options.addGenerationPrompt ?? true,
+        ...(marks ? marks.markEntries(options.templateOptions ?? {}) : options.templateOptions),
+        messages: marks ? shaped.map((message) => markMessage(message, marks)) : shaped,
       });
       const marked = prefix + printed;
       return { text: marks ? marks.remove(marked) : marked, foldedSystem, marked, barrier: marks?.barrier };
@@ -158,7 +161,13 @@ export class ChatTemplate {
   }
 
   #run(name: string, variables: Record<string, unknown>): string {
-    return this.#program(name).run({ ...templateGlobals(this.#now), ...variables });
+    const values = templateGlobals(this.#now);
+    for (const [key, variable] of Object.entries(variables)) {
+      const own = key in OWN_VARIABLES ? OWN_VARIABLES[key as keyof typeof OWN_VARIABLES] : `templateOptions.${key}`;
+      const value = fromJavaScript(variable, own);
+      if (value !== undefined) values.set(key, value);
+    }
+    return this.#program(name).run(values, extraUnits(variables["messages"]));
   }
 
   #program(name: string): TemplateProgram {
@@ -188,7 +197,9 @@ export class ChatTemplate {
           const messages = [{ role: "user", content }];
           const variables = { messages, tools: null, documents: null, add_generation_prompt: true };
           return this.#run(name, { ...this.#tokenizer.namedTokens, ...variables }).includes(probe);
-        } catch {
+        } catch (error) {
+          // A template that does not end is not asked in another way.
+          if (error instanceof TemplateLimit) throw error;
           return false;
         }
       };
@@ -199,7 +210,7 @@ export class ChatTemplate {
   }
 
   #explain(error: unknown, messages: readonly TemplateMessage[]): unknown {
-    if (error instanceof ModelError) return error;
+    if (error instanceof ModelError || error instanceof OptionError) return error;
     if (error instanceof TemplateRefusal) {
       return new OptionError(`The model's chat template refuses these messages: ${error.message}`, {
         path: "messages",
@@ -209,9 +220,15 @@ export class ChatTemplate {
       });
     }
     const { file } = this.#source;
+    if (error instanceof TemplateLimit) {
+      return new ModelError(
+        `${file}: the chat template was ended: ${error.message}. Pass another one as the option chatTemplate.`,
+        { file, cause: error },
+      );
+    }
     const reason = error instanceof Error ? error.message : String(error);
     return new ModelError(
-      `${file}: the chat template failed: ${reason}. Pass a corrected one as the option chatTemplate.`,
+      `${file}: the chat template failed: ${reason.replace(/\.$/, "")}. Pass a corrected one as the option chatTemplate.`,
       { file, cause: error },
     );
   }
@@ -243,9 +260,12 @@ function withParts(message: TemplateMessage, apart: boolean): TemplateMessage {
 
 /** Marks a message; texts side by side are looked at as one, so that no control token can be put together from two. */
 function markMessage(message: TemplateMessage, marks: ControlMarks): TemplateMessage {
-  const { content, role, ...rest } = message;
-  const marked = { ...marks.mark(rest), role };
-  if (typeof content === "string") return { ...marked, content: marks.mark(content) };
+  // In place: templates may print a message as it came, with its fields in their order.
+  return { ...marks.mark(message), role: message.role, content: markContent(message.content, marks) };
+}
+
+function markContent(content: TemplateMessage["content"], marks: ControlMarks): TemplateMessage["content"] {
+  if (typeof content === "string") return marks.mark(content);
   const parts: TextPart[] = [];
   for (let from = 0; from < content.length;) {
     let to = from;
@@ -255,7 +275,7 @@ function markMessage(message: TemplateMessage, marks: ControlMarks): TemplateMes
     if (to < content.length) parts.push({ ...marks.mark(content[to]!), type: content[to]!.type });
     from = to + 1;
   }
-  return { ...marked, content: parts };
+  return parts;
 }
 
 /** The messages with all system texts in front of the first user message's; `undefined` where that is impossible. */
@@ -272,4 +292,31 @@ function foldSystem(messages: readonly TemplateMessage[]): TemplateMessage[] | u
 
 function textOf(content: TemplateMessage["content"]): string {
   return typeof content === "string" ? content : content.map((part) => part.text).join("");
+}
+
+/** Paths of what is not an option of the template, for messages. */
+const OWN_VARIABLES = { messages: "messages", tools: "tools", documents: "documents" };
+
+/** What a long conversation may cost beyond what every rendering may: some hundred units a message, and its text's size. */
+function extraUnits(messages: unknown): number {
+  const list = messages as readonly TemplateMessage[];
+  const characters = list.reduce((sum, message) => sum + textOf(message.content).length, 0);
+  return list.length * 500 + characters;
+}
+
+/** The same thing in two places: one of them would be lost. */
+function refuseDoubled({ templateOptions = {}, tools, documents }: RenderOptions): void {
+  const given = { messages: true, tools: (tools?.length ?? 0) > 0, documents: documents !== undefined };
+  for (const [name, isGiven] of Object.entries(given)) {
+    if (!isGiven || templateOptions[name] === undefined) continue;
+    const path = `templateOptions.${name}`;
+    throw new OptionError(
+      `${path} must be left out: ${name === "messages" ? "the messages are the prompt" : `${name} are an option of their own`}.`,
+      {
+        path,
+        expected: "nothing",
+        received: templateOptions[name],
+      },
+    );
+  }
 }

@@ -16,12 +16,17 @@ export class ControlMarks {
    */
   constructor(controls: AddedTokenSplitter, inputs: readonly unknown[], others: readonly string[] = []) {
     this.#spellings = others.length > 0 ? [controls, splitterOf(others)] : [controls];
-    this.barrier = unusedCharacter(JSON.stringify(inputs));
+    this.barrier = unusedCharacter(JSON.stringify(inputs, textOfOthers));
   }
 
   /** A copy of a value with every string in it marked, keys of objects too. */
   mark<Value>(value: Value): Value {
     return this.#mark(value) as Value;
+  }
+
+  /** Marks what stands in an object, but not its own keys: they are names of variables. */
+  markEntries(values: Record<string, unknown>): Record<string, unknown> {
+    return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, this.#mark(value)]));
   }
 
   /**
@@ -55,6 +60,12 @@ export class ControlMarks {
     if (typeof value === "string") return this.markAll([value])[0];
     if (Array.isArray(value)) return value.map((entry) => this.#mark(entry));
     if (value === null || typeof value !== "object") return value;
+    if (value instanceof Map) {
+      return new Map([...(value as Map<unknown, unknown>)].map(([key, entry]) => [this.#mark(key), this.#mark(entry)]));
+    }
+    const prototype: unknown = Object.getPrototypeOf(value);
+    // Left for the template's own check of its variables: a copy would make a plain object of it.
+    if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, entry]) => [this.markAll([key])[0]!, this.#mark(entry)]),
     );
@@ -69,6 +80,11 @@ export class ControlMarks {
     }
     return places;
   }
+}
+
+/** What JSON cannot write: big integers have no text of their own, maps have their entries'. */
+function textOfOthers(_key: string, value: unknown): unknown {
+  return typeof value === "bigint" ? null : value instanceof Map ? [...(value as Map<unknown, unknown>)] : value;
 }
 
 function splitterOf(spellings: readonly string[]): AddedTokenSplitter {

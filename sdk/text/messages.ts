@@ -139,13 +139,13 @@ export function parseMessagesWith<Part = TextPart>(
   path = "messages",
 ): TemplateMessage<Part>[] {
   checkRoles(value, path);
-  const messages = parseOptions(schema, value, path) as Record<string, unknown>[];
+  const messages = inOrderOf(value, parseOptions(schema, value, path)) as Record<string, unknown>[];
   return messages.map((message, index) => toTemplateMessage(message, `${path}[${index}]`) as TemplateMessage<Part>);
 }
 
 /** Checks tool definitions. @throws OptionError naming the field, for example `tools[0].function.name` */
 export function parseTools(value: unknown, path = "tools"): ToolDefinition[] {
-  return parseOptions(toolsSchema, value, path);
+  return inOrderOf(value, parseOptions(toolsSchema, value, path));
 }
 
 /** Pictures in messages are meant for another pipeline: a schema's message would only say that they are no text. */
@@ -189,8 +189,26 @@ function checkRoles(value: unknown, path: string): void {
   }
 }
 
+/**
+ * What was parsed, with the keys of objects in the order in which they were given: a schema puts those that it knows in front, and
+ * templates may print whole messages and tools.
+ */
+function inOrderOf<Parsed>(given: unknown, parsed: Parsed): Parsed {
+  if (Array.isArray(parsed)) {
+    return parsed.map((entry: unknown, index) => inOrderOf((given as unknown[])[index], entry)) as Parsed;
+  }
+  if (parsed === null || typeof parsed !== "object" || given === null || typeof given !== "object") return parsed;
+  const result: Record<string, unknown> = {};
+  for (const key of Object.keys(given)) {
+    if (!(key in parsed)) continue;
+    const entry = inOrderOf((given as Record<string, unknown>)[key], (parsed as Record<string, unknown>)[key]);
+    Object.defineProperty(result, key, { value: entry, enumerable: true, configurable: true, writable: true });
+  }
+  return result as Parsed;
+}
+
 function toTemplateMessage(message: Record<string, unknown>, path: string): TemplateMessage {
-  const { role, content, tool_calls: calls, ...rest } = message;
+  const { role, content, tool_calls: calls } = message;
   const toolCalls = (calls ?? []) as ToolCall[];
   if ((content === null || content === undefined) && toolCalls.length === 0) {
     throw new OptionError(`${path}.content must be text: it may be missing only where the assistant calls tools.`, {
@@ -199,13 +217,12 @@ function toTemplateMessage(message: Record<string, unknown>, path: string): Temp
       received: content,
     });
   }
-  const fields = Object.fromEntries(Object.entries(rest).filter(([, field]) => field !== undefined && field !== null));
-  const result: TemplateMessage = {
-    ...fields,
-    role: (role === "developer" ? "system" : role) as TemplateMessage["role"],
-    content: (content ?? "") as MessageContent,
-  };
-  if (toolCalls.length > 0) {
+  const fields = Object.entries(message).filter(([, field]) => field !== undefined && field !== null);
+  const result = Object.fromEntries(fields) as TemplateMessage;
+  result.role = (role === "developer" ? "system" : role) as TemplateMessage["role"];
+  result.content = (content ?? "") as MessageContent;
+  if (toolCalls.length === 0) delete result.tool_calls;
+  else {
     result.tool_calls = toolCalls.map((call, index) => ({
       ...call,
       function: {

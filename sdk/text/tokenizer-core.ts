@@ -107,14 +107,7 @@ export class TokenizerCore {
   #encodePiece(piece: string): number[] {
     const cached = this.#cache.get(piece);
     if (cached) return cached;
-    const ids: number[] = [];
-    for (const token of this.#model([piece])) {
-      const id = this.ids.get(token) ?? this.#unknownId;
-      if (id === undefined) continue;
-      // Merging must not spell a control token out of plain text.
-      if (this.controlIds.has(id) && token.length > 1 && piece.includes(token)) return this.#encodeAround(piece, token);
-      ids.push(id);
-    }
+    const ids = this.#plainIds(piece) ?? this.#idsBetweenSpellings(piece);
     if (piece.length <= CACHED_LENGTH) {
       if (this.#cache.size >= CACHE_ENTRIES) this.#cache.clear();
       this.#cache.set(piece, ids);
@@ -122,10 +115,38 @@ export class TokenizerCore {
     return ids;
   }
 
-  /** Encodes a piece that contains the spelling of a control token: cut behind the spelling's first character. */
-  #encodeAround(piece: string, token: string): number[] {
-    const cut = piece.indexOf(token) + String.fromCodePoint(token.codePointAt(0)!).length;
-    return [...this.#encodePiece(piece.slice(0, cut)), ...this.#encodePiece(piece.slice(cut))];
+  /** Ids of a piece; `undefined` where merging spells a control token out of plain text, which it must not. */
+  #plainIds(piece: string): number[] | undefined {
+    const ids: number[] = [];
+    for (const token of this.#model([piece])) {
+      const id = this.ids.get(token) ?? this.#unknownId;
+      if (id === undefined) continue;
+      if (this.controlIds.has(id) && token.length > 1 && piece.includes(token)) return undefined;
+      ids.push(id);
+    }
+    return ids;
+  }
+
+  /** Encodes a piece in which control tokens are spelled, cut behind the first character of each spelling. */
+  #idsBetweenSpellings(piece: string): number[] {
+    const ids: number[] = [];
+    let from = 0;
+    const add = (to: number): void => {
+      const model = this.#model([piece.slice(from, to)]);
+      for (const token of model) {
+        const id = this.ids.get(token) ?? this.#unknownId;
+        if (id !== undefined) ids.push(id);
+      }
+      from = to;
+    };
+    for (let index = 0; index < piece.length; index++) {
+      if (this.controls.longestAt(piece, index) === undefined) continue;
+      const cut = index + String.fromCodePoint(piece.codePointAt(index)!).length;
+      // A control token of one character cannot be cut.
+      if (cut < piece.length) add(cut);
+    }
+    add(piece.length);
+    return ids;
   }
 
   #splittersOf(tokens: AddedTokenDefinition[]) {

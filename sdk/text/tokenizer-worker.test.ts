@@ -114,6 +114,19 @@ describe("the tokenizer's worker thread", () => {
     }
   });
 
+  it("starts another worker where one died", async () => {
+    const result = await script(`
+      const tokenizer = await Tokenizer.fromFiles(files);
+      let workers = 0;
+      process.on("worker", (worker) => { if (workers++ === 0) void worker.terminate(); });
+      const first = ${same};
+      const second = ${same};
+      const third = ${same};
+      print({ first, second, third, workers });
+    `);
+    expect(result).toEqual({ first: true, second: true, third: true, workers: 2 });
+  });
+
   it("goes on in the calling thread where the files are gone", async () => {
     const result = await script(`
       import { cpSync, mkdtempSync, rmSync } from "node:fs";

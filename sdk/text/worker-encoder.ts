@@ -9,6 +9,9 @@ interface Pending {
   reject: (reason: Error) => void;
 }
 
+/** A worker that was lost is started anew this often in a row before the calling thread does all work. */
+const MOST_FAILURES = 3;
+
 /**
  * Encodes in a worker thread, which starts with the first request and makes the tokenizer anew from its source. It keeps
  * the process alive only while a request is under way.
@@ -18,21 +21,22 @@ export class WorkerEncoder {
   readonly #file: string | undefined;
   readonly #pending = new Map<number, Pending>();
   #worker: Worker | undefined;
-  #usable: boolean;
+  #disposed = false;
+  /** Failures since the last answer. */
+  #failures = 0;
   #nextId = 0;
 
   constructor(source: TokenizerSource) {
     this.#source = source;
     this.#file = fileBeside("tokenizer-worker.js", import.meta.url);
-    this.#usable = this.#file !== undefined;
   }
 
-  /** False where there is no worker file, or where it failed once. */
+  /** False where there is no worker file, or where the worker failed again and again without an answer between. */
   get usable(): boolean {
-    return this.#usable;
+    return this.#file !== undefined && !this.#disposed && this.#failures < MOST_FAILURES;
   }
 
-  /** Ids of a text, without BOS and EOS. Rejects where the worker fails; `usable` is false from then on. */
+  /** Ids of a text, without BOS and EOS. Rejects where the worker fails; the next call starts another one. */
   encode(text: string, allowControlTokens: boolean, barrier?: string): Promise<Int32Array> {
     const worker = (this.#worker ??= this.#start());
     const id = this.#nextId++;
@@ -45,7 +49,7 @@ export class WorkerEncoder {
 
   /** Ends the worker; requests under way are rejected. */
   async dispose(): Promise<void> {
-    this.#usable = false;
+    this.#disposed = true;
     const worker = this.#worker;
     this.#worker = undefined;
     this.#rejectAll(new DisposedError("The tokenizer was disposed while it encoded a text."));
@@ -60,22 +64,25 @@ export class WorkerEncoder {
       this.#pending.delete(answer.id);
       if (this.#pending.size === 0) worker.unref();
       if (!pending) return;
-      if ("ids" in answer) pending.resolve(answer.ids);
-      else this.#fail(pending, new Error(answer.error));
+      if ("ids" in answer) {
+        this.#failures = 0;
+        pending.resolve(answer.ids);
+      } else {
+        this.#failures++;
+        pending.reject(new Error(answer.error));
+      }
     });
-    worker.on("error", (error) => this.#lost(error));
-    worker.on("exit", (code) => this.#lost(new Error(`The tokenizer's worker thread ended with code ${code}.`)));
+    worker.on("error", (error) => this.#lost(worker, error));
+    worker.on("exit", (code) =>
+      this.#lost(worker, new Error(`The tokenizer's worker thread ended with code ${code}.`)),
+    );
     return worker;
   }
 
-  #fail(pending: Pending, error: Error): void {
-    this.#usable = false;
-    pending.reject(error);
-  }
-
-  #lost(error: Error): void {
-    if (!this.#worker) return;
-    this.#usable = false;
+  /** An error is followed by the end of the worker, when another one may run already. */
+  #lost(worker: Worker, error: Error): void {
+    if (this.#worker !== worker) return;
+    this.#failures++;
     this.#worker = undefined;
     this.#rejectAll(error);
   }
