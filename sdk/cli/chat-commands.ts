@@ -4,7 +4,7 @@ import type { ChatSession, GenerationOptions, LLMPipeline } from "../index.js";
 import { UsageError } from "./exit-codes.js";
 import type { Interrupts } from "./interrupts.js";
 import type { Terminal } from "./terminal.js";
-import { writeWhole } from "./write-file.js";
+import { writeWhole } from "../core/write-whole.js";
 
 /** The conversation as commands may change it. */
 export interface Conversation {

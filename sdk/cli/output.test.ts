@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { benchPrompt } from "./bench.js";
-import { benchReport, floorMs, median, summarize, type BenchRun } from "./bench-report.js";
+import { benchPrompt } from "./bench/bench.js";
+import { benchReport, floorMs, median, summarize, type BenchRun } from "./bench/bench-report.js";
 import { doctorText } from "./doctor.js";
 import { formatBytes, formatTable } from "./table.js";
 import { progressBar } from "./terminal.js";

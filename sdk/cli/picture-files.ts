@@ -2,7 +2,7 @@ import { mkdir, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import type { RgbImage } from "../index.js";
 import { UsageError } from "./exit-codes.js";
-import { exists, nameForPart } from "./write-file.js";
+import { exists, nameForPart } from "./partial-name.js";
 
 const ENDINGS = [".png", ".jpg", ".jpeg", ".webp"];
 const LONGEST_NAME = 60;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
-import { addBenchCommand } from "./bench.js";
+import { addBenchCommand } from "./bench/bench.js";
 import { addCaptionCommand } from "./caption.js";
 import { addChatCommand } from "./chat.js";
 import { addConvertCommand } from "./convert.js";

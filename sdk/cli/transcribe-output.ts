@@ -1,10 +1,11 @@
 import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
+import { writeWhole } from "../core/write-whole.js";
 import { formatTranscript, type SubtitleOptions, type Transcript, type TranscriptFormat } from "../index.js";
 import { UsageError } from "./exit-codes.js";
 import { JsonOutput, nameOfInput, PrintedOutput, type FileOutput } from "./file-output.js";
 import { write, type Terminal } from "./terminal.js";
-import { nameForPart, writeWhole } from "./write-file.js";
+import { nameForPart } from "./partial-name.js";
 
 /** What decides where transcripts go and in what form. */
 export interface OutputFlags {

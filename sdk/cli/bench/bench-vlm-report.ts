@@ -1,5 +1,5 @@
-import type { VLMResult } from "../index.js";
-import { formatBytes, formatTable } from "./table.js";
+import type { VLMResult } from "../../index.js";
+import { formatBytes, formatTable } from "../table.js";
 
 /** Figures of one answer; times in ms. */
 export interface VlmRun {

@@ -1,14 +1,14 @@
 import type { Command } from "commander";
-import { inspectModel, LLMPipeline, type LLMResult } from "../index.js";
-import { addLoadFlags, LANGUAGE_MODEL_HELP, parseCount, toLoadOptions, type LoadFlags } from "./flags.js";
+import { inspectModel, LLMPipeline, type LLMResult } from "../../index.js";
+import { addLoadFlags, LANGUAGE_MODEL_HELP, parseCount, toLoadOptions, type LoadFlags } from "../flags.js";
 import { addImageBench } from "./bench-image.js";
 import { addVlmBench } from "./bench-vlm.js";
 import { addWhisperBench } from "./bench-whisper.js";
 import { benchReport, summarize, type BenchReport, type BenchRun } from "./bench-report.js";
-import { interruptible } from "./interrupts.js";
-import { Interrupted } from "./exit-codes.js";
+import { interruptible } from "../interrupts.js";
+import { Interrupted } from "../exit-codes.js";
 import { measureReadBandwidth } from "./memory-bandwidth.js";
-import { showActivity, withLoadProgress, type Terminal } from "./terminal.js";
+import { showActivity, withLoadProgress, type Terminal } from "../terminal.js";
 
 interface BenchFlags extends LoadFlags {
   promptTokens: number;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { WhisperPipeline, type Transcript } from "../index.js";
+import { WhisperPipeline, type Transcript } from "../../index.js";
 import {
   summarizeWhisper,
   toWhisperRun,
@@ -8,11 +8,11 @@ import {
   type WhisperBenchReport,
   type WhisperRun,
 } from "./bench-whisper-report.js";
-import { Interrupted } from "./exit-codes.js";
-import { parseCount } from "./flags.js";
-import { interruptible } from "./interrupts.js";
-import { showActivity, withLoadProgress, type Terminal } from "./terminal.js";
-import { addWhisperFlags, toWhisperLoadOptions, toWhisperOptions, type WhisperFlags } from "./transcribe-flags.js";
+import { Interrupted } from "../exit-codes.js";
+import { parseCount } from "../flags.js";
+import { interruptible } from "../interrupts.js";
+import { showActivity, withLoadProgress, type Terminal } from "../terminal.js";
+import { addWhisperFlags, toWhisperLoadOptions, toWhisperOptions, type WhisperFlags } from "../transcribe-flags.js";
 import { wordErrors } from "./word-error-rate.js";
 
 interface WhisperBenchFlags extends WhisperFlags {

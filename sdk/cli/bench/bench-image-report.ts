@@ -1,5 +1,5 @@
-import type { ImageResult } from "../index.js";
-import { formatBytes, formatTable } from "./table.js";
+import type { ImageResult } from "../../index.js";
+import { formatBytes, formatTable } from "../table.js";
 
 /** Figures of one call; times in ms. */
 export interface ImageRun {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Transcript } from "../index.js";
+import type { Transcript } from "../../index.js";
 import { summarizeWhisper, toWhisperRun, whisperBenchReport, type WhisperRun } from "./bench-whisper-report.js";
 
 const transcript: Transcript = {

@@ -1,4 +1,4 @@
-import { formatBytes, formatTable } from "./table.js";
+import { formatBytes, formatTable } from "../table.js";
 
 /** Figures of one run; means over its requests. */
 export interface BenchRun {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RgbImage, type ImageResult, type VLMResult } from "../index.js";
+import { RgbImage, type ImageResult, type VLMResult } from "../../index.js";
 import { imageBenchReport, stepFloorMs, toImageRun } from "./bench-image-report.js";
 import { toVlmRun, vlmBenchReport } from "./bench-vlm-report.js";
 import { meanOf } from "./bench-report.js";

@@ -1,6 +1,6 @@
-import type { Transcript, TranscriptMetrics } from "../index.js";
+import type { Transcript, TranscriptMetrics } from "../../index.js";
 import { median } from "./bench-report.js";
-import { formatBytes, formatTable } from "./table.js";
+import { formatBytes, formatTable } from "../table.js";
 import type { WordErrors } from "./word-error-rate.js";
 
 /** Figures of one transcription; times in ms. */

@@ -1,13 +1,13 @@
 import type { Command } from "commander";
-import { ImagePipeline } from "../index.js";
+import { ImagePipeline } from "../../index.js";
 import { imageBenchReport, toImageRun, type ImageBenchReport, type ImageRun } from "./bench-image-report.js";
-import { Interrupted } from "./exit-codes.js";
-import { parseCount, toLoadOptions } from "./flags.js";
-import { addImageFlags, toImageOptions, type ImageFlags } from "./imagine.js";
-import { interruptible } from "./interrupts.js";
+import { Interrupted } from "../exit-codes.js";
+import { parseCount, toLoadOptions } from "../flags.js";
+import { addImageFlags, toImageOptions, type ImageFlags } from "../imagine.js";
+import { interruptible } from "../interrupts.js";
 import { meanOf } from "./bench-report.js";
 import { measureReadBandwidth } from "./memory-bandwidth.js";
-import { progressBar, showActivity, withLoadProgress, type Activity, type Terminal } from "./terminal.js";
+import { progressBar, showActivity, withLoadProgress, type Activity, type Terminal } from "../terminal.js";
 
 interface ImageBenchFlags extends ImageFlags {
   prompt: string;

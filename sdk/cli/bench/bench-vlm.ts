@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import { VLMPipeline, type VLMMessage, type VLMResult } from "../index.js";
+import { VLMPipeline, type VLMMessage, type VLMResult } from "../../index.js";
 import { toVlmRun, vlmBenchReport, type VlmBenchReport, type VlmRun } from "./bench-vlm-report.js";
-import { Interrupted } from "./exit-codes.js";
-import { collect, parseCount } from "./flags.js";
-import { interruptible } from "./interrupts.js";
+import { Interrupted } from "../exit-codes.js";
+import { collect, parseCount } from "../flags.js";
+import { interruptible } from "../interrupts.js";
 import { meanOf } from "./bench-report.js";
-import { showActivity, withLoadProgress, type Terminal } from "./terminal.js";
-import { addVisionFlags, toVisionLoadOptions, type VisionFlags } from "./caption.js";
+import { showActivity, withLoadProgress, type Terminal } from "../terminal.js";
+import { addVisionFlags, toVisionLoadOptions, type VisionFlags } from "../caption.js";
 
 interface VlmBenchFlags extends VisionFlags {
   image: string[];
