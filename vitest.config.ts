@@ -21,6 +21,8 @@ export default defineConfig({
           name: "unit",
           include: ["sdk/**/*.test.ts", "test/*.test.ts", "scripts/**/*.test.mjs", "eslint/**/*.test.ts"],
           exclude: [...configDefaults.exclude, NATIVE, MODEL],
+          // Some compare minutes of sound sample by sample, on a machine that may be busy.
+          testTimeout: 30_000,
           typecheck: { enabled: true, include: ["sdk/**/*.test-d.ts"], tsconfig: "tsconfig.json" },
           sequence: { groupOrder: 0 },
         },
