@@ -6,7 +6,7 @@ import { Scope } from "./jinja/scope.js";
 import { storedFirst } from "./jinja/stored-first.js";
 import type { Statement } from "./jinja/syntax.js";
 import { TemplateLimit } from "./jinja/template-errors.js";
-import { TESTS } from "./jinja/tests.js";
+import { TESTS } from "./jinja/predicates.js";
 import type { Value } from "./jinja/values.js";
 
 const KNOWN = { hasFilter: (name: string) => FILTERS.has(name), hasTest: (name: string) => TESTS.has(name) };

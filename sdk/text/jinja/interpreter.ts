@@ -9,7 +9,7 @@ import { print } from "./printing.js";
 import { Scope } from "./scope.js";
 import type { Arguments, BlockFilter, Expression, Signature, Statement, Target } from "./syntax.js";
 import { TemplateError, typeError, valueError } from "./template-errors.js";
-import { TESTS } from "./tests.js";
+import { TESTS } from "./predicates.js";
 import {
   Callable,
   Dict,
