@@ -1,6 +1,7 @@
 import { types } from "node:util";
 import { OptionError } from "../core/errors.js";
 import { showValue } from "../core/validate.js";
+import { attached } from "./attached.js";
 import type { ByteSource } from "./byte-reader.js";
 import { fileSource, memorySource, streamSource } from "./byte-sources.js";
 import { fetchSource } from "./media-fetch.js";
@@ -39,7 +40,7 @@ export async function understandInput(
   signal: AbortSignal | undefined,
 ): Promise<UnderstoodInput> {
   if (types.isFloat32Array(input)) {
-    const audio = memorySamples(input, requireRate(sampleRate, "a Float32Array"));
+    const audio = memorySamples(attached(input, "audio", EXPECTED), requireRate(sampleRate, "a Float32Array"));
     return { kind: "samples", audio, live: false, close: async () => {} };
   }
   if (typeof input === "string" || input instanceof URL) {
@@ -62,9 +63,8 @@ export async function understandInput(
 }
 
 function bytesOf(input: unknown): Uint8Array | undefined {
-  if (types.isUint8Array(input)) return input;
-  if (types.isAnyArrayBuffer(input)) return new Uint8Array(input);
-  return undefined;
+  if (!types.isUint8Array(input) && !types.isAnyArrayBuffer(input)) return undefined;
+  return attached<Uint8Array | ArrayBufferLike>(input, "audio", EXPECTED);
 }
 
 /** What a string or URL names: a file, a `data:` URL, a file on the web. */

@@ -2,6 +2,7 @@ import type { ReadableStream } from "node:stream/web";
 import { types } from "node:util";
 import { OptionError } from "../core/errors.js";
 import { showValue } from "../core/validate.js";
+import { attached } from "./attached.js";
 import { locateMedia, type LocationWords, type MediaLocation } from "./media-location.js";
 import { type CheckedPixels, checkPixels, type RawPixels } from "./raw-pixels.js";
 import type { RgbImage } from "./rgb-image.js";
@@ -47,8 +48,9 @@ export function understandImage(input: unknown, path: string): UnderstoodImage {
   if (typeof input === "string" || input instanceof URL) {
     return { kind: "location", location: locateMedia(input, wordsFor(path)) };
   }
-  if (types.isUint8Array(input)) return { kind: "bytes", bytes: input };
-  if (types.isAnyArrayBuffer(input)) return { kind: "bytes", bytes: bytesOf(input, path) };
+  if (types.isUint8Array(input) || types.isAnyArrayBuffer(input)) {
+    return { kind: "bytes", bytes: attached<Uint8Array | ArrayBufferLike>(input, path, EXPECTED) };
+  }
   if (typeof input === "object" && input !== null && "data" in input && ("width" in input || "height" in input)) {
     return { kind: "pixels", pixels: checkPixels(input as { [Key in keyof RawPixels]: unknown }, path) };
   }
@@ -65,17 +67,6 @@ export function understandImage(input: unknown, path: string): UnderstoodImage {
 function isStream(input: unknown): input is object {
   if (typeof input !== "object" || input === null || ArrayBuffer.isView(input)) return false;
   return Symbol.asyncIterator in input || ("stream" in input && "arrayBuffer" in input);
-}
-
-function bytesOf(buffer: ArrayBufferLike, path: string): Uint8Array {
-  try {
-    return new Uint8Array(buffer);
-  } catch (error) {
-    const advice = "Pass a copy before it is handed to another thread (postMessage, structuredClone)";
-    throw new OptionError(`${path} is an ArrayBuffer that was transferred, which holds nothing any more. ${advice}.`, {
-      ...{ path, expected: EXPECTED, received: buffer, cause: error },
-    });
-  }
 }
 
 function wordsFor(path: string): LocationWords {

@@ -173,7 +173,9 @@ async function decode(
   return unlessAborted(decodeImage(bytes, name, { alpha, maxPixels, signal: abort }), abort);
 }
 
-async function convert(pixels: CheckedPixels, settings: Settings): Promise<RgbImage> {
+async function convert(given: CheckedPixels, settings: Settings): Promise<RgbImage> {
+  // The caller may change its pixels as soon as this waits for the first time.
+  const pixels: CheckedPixels = { ...given, data: given.data.slice() };
   const { width, height } = pixels;
   const rgb = new Uint8Array(width * height * 3);
   const pace = new Pace(settings.signal);
