@@ -107,6 +107,54 @@ describe("damaged files are told", () => {
     expect(error.message).toMatch(message);
   });
 
+  /** The text of a header in front of data, as it stands. */
+  function rawFile(header: string, data: number): Buffer {
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(Buffer.byteLength(header)));
+    return Buffer.concat([length, Buffer.from(header), Buffer.alloc(data)]);
+  }
+  const entry = (from: number, to: number): string =>
+    `{"dtype":"F32","shape":[${(to - from) / 4}],"data_offsets":[${from},${to}]}`;
+
+  // As the reference library (safetensors 0.8) judges them.
+  it.each<[string, RegExp, string, number]>([
+    [
+      "a hole between tensors",
+      /4 bytes between "a" and tensor "b" belong to no tensor/,
+      `{"a":${entry(0, 8)},"b":${entry(12, 16)}}`,
+      16,
+    ],
+    ["a hole in front", /8 bytes between the header and tensor "a"/, `{"a":${entry(8, 16)}}`, 16],
+    ["a tail", /3 bytes after "a"/, `{"a":${entry(0, 8)}}`, 11],
+    ["data without tensors", /8 bytes after the header/, "{}", 8],
+    [
+      "a tensor twice, in two places",
+      /or a tensor stands in the header twice/,
+      `{"a":${entry(0, 8)},"a":${entry(8, 16)}}`,
+      16,
+    ],
+    ["a field twice", /"shape" twice in one entry/, `{"a":{"shape":[1],${entry(0, 8).slice(1)}}`, 8],
+    ["a field twice, spelled otherwise", /"shape" twice/, `{"a":{"sh\\u0061pe":[1],${entry(0, 8).slice(1)}}`, 8],
+    ["a header filled up with NUL", /not valid JSON/, `{"a":${entry(0, 8)}}\0\0`, 8],
+  ])("%s", async (_, message, header, data) => {
+    await write("model.safetensors", rawFile(header, data));
+    const error = await failure();
+    expect(error).toBeInstanceOf(ModelError);
+    expect(error.message).toMatch(message);
+  });
+
+  it.each([
+    ["equal entries of one tensor", `{"a":${entry(0, 8)},"a":${entry(0, 8)}}`],
+    ["metadata with odd texts", `{"__metadata__":{"x":"\\"{}:","shape":"1"},"a":${entry(0, 8)}}`],
+    ["no metadata", `{"__metadata__":null,"a":${entry(0, 8)}}`],
+    ["an empty tensor in another's place", `{"a":${entry(0, 8)},"none":${entry(0, 0)},"end":${entry(8, 8)}}`],
+    ["spaces around", ` {"a":${entry(0, 8)}}   `],
+    ["odd names", `{"":${entry(0, 4)},"constructor":${entry(4, 8)}}`],
+  ])("but not %s", async (_, header) => {
+    await write("model.safetensors", rawFile(header, 8));
+    await (await SafetensorsSource.open(folder)).close();
+  });
+
   it("a header that is not JSON, or of impossible length", async () => {
     await write("model.safetensors", Buffer.concat([Buffer.from([5, 0, 0, 0, 0, 0, 0, 0]), Buffer.from("{{{{{}")]));
     expect((await failure()).message).toMatch(/not valid JSON/);

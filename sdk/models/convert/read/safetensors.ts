@@ -121,9 +121,10 @@ async function readHeader(source: SourceFile): Promise<Placed[]> {
       `its header says ${length} bytes, but the file has only ${source.size}; it is truncated, fetch it again`,
     );
   }
+  const text = Buffer.from(await source.read(8, length)).toString("utf8");
   let header: unknown;
   try {
-    header = JSON.parse(Buffer.from(await source.read(8, length)).toString("utf8"));
+    header = JSON.parse(text);
   } catch (cause) {
     throw new ModelError(`${source.path}: the header is not valid JSON; the file is damaged or no safetensors file.`, {
       file: source.path,
@@ -132,11 +133,35 @@ async function readHeader(source: SourceFile): Promise<Placed[]> {
   }
   if (typeof header !== "object" || header === null || Array.isArray(header))
     source.fail("the header is no JSON object");
+  const twice = repeatedField(text);
+  if (twice !== undefined) source.fail(`the header has the field "${twice}" twice in one entry; the file is damaged`);
   const tensors = Object.entries(header)
     .filter(([name]) => name !== "__metadata__")
     .map(([name, entry]) => readEntry(source, name, entry, 8 + length));
-  checkPlaces(source, tensors);
+  checkPlaces(source, tensors, 8 + length);
   return tensors;
+}
+
+/**
+ * A field that stands twice in the entry of one tensor, where `JSON.parse` would keep the last in silence. An entry that stands
+ * twice as a whole shows by the hole that it leaves. The reference library refuses both.
+ *
+ * @param text - valid JSON
+ */
+function repeatedField(text: string): string | undefined {
+  const fields: Set<string>[] = [];
+  let last = "";
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}:]/g)) {
+    if (token === "{") fields.push(new Set());
+    else if (token === "}") fields.pop();
+    else if (token !== ":") last = token;
+    else if (fields.length === 2) {
+      const name = JSON.parse(last) as string;
+      if (fields[1]!.has(name)) return name;
+      fields[1]!.add(name);
+    }
+  }
+  return undefined;
 }
 
 function readEntry(source: SourceFile, name: string, entry: unknown, start: number): Placed {
@@ -169,14 +194,23 @@ function readEntry(source: SourceFile, name: string, entry: unknown, start: numb
   return { name, shape, type, file: source.path, source, offset: start + from };
 }
 
-/** The format leaves neither gaps nor room for two tensors in one place. */
-function checkPlaces(source: SourceFile, tensors: Placed[]): void {
-  const placed = [...tensors].sort((one, other) => one.offset - other.offset);
-  for (let index = 1; index < placed.length; index++) {
-    const before = placed[index - 1]!;
-    const end = before.offset + elementCount(before.shape) * bytesOf(before.type);
-    if (placed[index]!.offset < end) {
-      source.fail(`tensors "${before.name}" and "${placed[index]!.name}" overlap; the file is damaged`);
-    }
+/** The format leaves neither gaps nor room for two tensors in one place, and nothing comes after the last one. */
+function checkPlaces(source: SourceFile, tensors: Placed[], start: number): void {
+  const sizeOf = ({ shape, type }: Placed): number => elementCount(shape) * bytesOf(type);
+  // What is empty stands before what begins in the same place.
+  const placed = [...tensors].sort((one, other) => one.offset - other.offset || sizeOf(one) - sizeOf(other));
+  let end = start;
+  let before = "the header";
+  for (const tensor of placed) {
+    const { name, offset } = tensor;
+    if (offset < end) source.fail(`tensors ${before} and "${name}" overlap; the file is damaged`);
+    if (offset > end) source.fail(unused(offset - end, `between ${before} and tensor "${name}"`));
+    end = offset + sizeOf(tensor);
+    before = `"${name}"`;
   }
+  if (end < source.size) source.fail(unused(source.size - end, `after ${before}`));
+}
+
+function unused(bytes: number, where: string): string {
+  return `${bytes} bytes ${where} belong to no tensor, or a tensor stands in the header twice; the file is damaged`;
 }
