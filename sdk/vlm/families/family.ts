@@ -7,7 +7,7 @@ import type { Tokenizer } from "../../text/tokenizer.js";
 /**
  * A kind of vision-language model: what it makes of pictures, and how they stand in its prompts. Everything else (files, chat
  * template, generation, caches, chats) is the pipeline's, which knows families by this interface only. To add one: a file that
- * exports a `VisionFamily`, and its name in `registry.ts`.
+ * exports a `VisionFamily`, and its name in `registry.ts` and `models/inspect-model.ts`.
  */
 export interface VisionFamily {
   /** For messages: `LLaVA 1.5`. */

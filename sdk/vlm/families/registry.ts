@@ -4,7 +4,7 @@ import type { VisionFamily } from "./family.js";
 import { janus } from "./janus.js";
 import { llava } from "./llava.js";
 
-/** All families; the only place that names them. */
+/** All families; `VISION_FAMILIES` of `models/inspect-model.ts` names their model types too, as it must not import them. */
 export const FAMILIES: readonly VisionFamily[] = [janus, llava];
 
 /** The family of a model. @throws UnsupportedError naming those there are */
