@@ -50,7 +50,7 @@ async function checkPrecision(properties: Readonly<Record<string, unknown>>, nat
  * Follows a load of the addon: its progress is reported, and the signal ends it. What was opened all the same is closed.
  *
  * @param start - begins the load
- * @throws what the load, a progress listener or the signal throws
+ * @throws what the load or the signal throws
  */
 export async function openNative<Opened extends { close(): Promise<void> }>(
   native: NativeAddon,
@@ -67,14 +67,7 @@ export async function openNative<Opened extends { close(): Promise<void> }>(
     return started;
   };
   try {
-    const opened = await runNativeJob(startFollowed, signal, (late) => late.close());
-    try {
-      progress.assertListenerSound();
-    } catch (error) {
-      await opened.close();
-      throw error;
-    }
-    return opened;
+    return await runNativeJob(startFollowed, signal, (late) => late.close());
   } finally {
     if (load !== undefined) events.offLoad(load);
   }

@@ -9,13 +9,14 @@ export type WeightsOption = "file" | WeightFormat;
 /** A size of groups that can be asked for: those that runtimes have kernels for; -1 = a whole row. */
 export type GroupSize = 32 | 64 | 128 | -1;
 
+export const GROUP_SIZES: readonly GroupSize[] = [32, 64, 128, -1];
+export const GROUP_SIZES_IN_WORDS = "32, 64, 128, or -1 for one scale a row";
+
 /** The `weights` option. What a model's files allow is said where they are found. */
 export const weightsField = z.enum(["file", "f16", "int8", "int4"]);
 
 /** The `groupSize` option. */
-export const groupSizeField = z
-  .union([z.literal(32), z.literal(64), z.literal(128), z.literal(-1)])
-  .describe("32, 64, 128, or -1 for one scale a row");
+export const groupSizeField = z.literal(GROUP_SIZES).describe(GROUP_SIZES_IN_WORDS);
 
 /** The form that a conversion has. A checkpoint's own type (bf16, f32) is none that a converted model keeps. */
 export function storedFormat(weights: WeightsOption = "file"): WeightFormat {

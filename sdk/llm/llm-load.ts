@@ -18,8 +18,7 @@ export function loadModel(model: unknown, options: LLMLoadOptions): Promise<Text
   const { weights, groupSize, ...common } = options;
   const resolved = resolveLoadOptions({ ...common, ...(weights === "int8" && { weights }) });
   return runLoad({ model, options, resolved }, async (run) => {
-    const converted = weights !== undefined && weights !== "file" ? { weights } : {};
-    const source = await run.find((finding) => resolveModel(model, { ...converted, groupSize, ...finding }));
+    const source = await run.find((finding) => resolveModel(model, { weights, groupSize, ...finding }));
     const facts = await readModelFacts(source);
     const given = (source.kind === "ir" ? source.checkpoint : undefined) ?? source.path;
     run.found(given);
@@ -48,7 +47,7 @@ export function loadModel(model: unknown, options: LLMLoadOptions): Promise<Text
 /** For `explain()`: a checkpoint has no form of its own to keep. */
 function storedWeights({ kind, ...source }: ModelSource, { weights = "file", groupSize }: LLMLoadOptions): string {
   if (kind === "gguf" || !("checkpoint" in source)) return weights;
-  return planInWords({ format: weights === "file" ? undefined : weights, groupSize });
+  return planInWords({ format: weights, groupSize });
 }
 
 async function readTextParts(

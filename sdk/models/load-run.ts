@@ -108,7 +108,9 @@ export class LoadRun {
     start: (native: NativeAddon) => NativeJob<Opened>,
   ): Promise<Opened> {
     const opened = await openNative(this.native, () => start(this.native), this.progress, this.#ends);
-    return this.own(opened, () => opened.close());
+    this.own(opened, () => opened.close());
+    this.progress.assertListenerSound();
+    return opened;
   }
 
   /** Takes charge of something that has to be given back. */

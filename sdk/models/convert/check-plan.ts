@@ -1,15 +1,7 @@
-import { z } from "zod";
 import { OptionError } from "../../core/errors.js";
-import { storedFormat, type GroupSize, type WeightsOption } from "../../core/weight-options.js";
+import { GROUP_SIZES, GROUP_SIZES_IN_WORDS, storedFormat, type WeightsOption } from "../../core/weight-options.js";
 import type { Architecture } from "./models/common/architecture.js";
 import { DEFAULT_GROUP_SIZE, type WeightPlan } from "./ir/weights.js";
-
-const GROUP_SIZES: readonly GroupSize[] = [32, 64, 128, -1];
-
-/** The `groupSize` option, wherever a conversion can be asked for. */
-export const groupSizeField = z
-  .union([z.literal(32), z.literal(64), z.literal(128), z.literal(-1)])
-  .describe("32, 64, 128, or -1 for one scale a row");
 
 /**
  * Checks that weights can be stored as they are asked for, under the names that the options have everywhere.
@@ -34,7 +26,7 @@ export function checkPlan({ format, groupSize }: WeightPlan, { name, formats }: 
     );
   }
   if (GROUP_SIZES.some((size) => size === groupSize)) return;
-  const expected = "32, 64, 128, or -1 for one scale a row";
+  const expected = GROUP_SIZES_IN_WORDS;
   throw new OptionError(`groupSize must be ${expected}, received ${groupSize}.`, { ...fields, expected });
 }
 

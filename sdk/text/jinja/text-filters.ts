@@ -11,7 +11,6 @@ import {
   isIterable,
   List,
   listOf,
-  Markup,
   Tuple,
   truth,
   typeOf,
@@ -96,18 +95,9 @@ function indent(value: Value, args: CallArguments, { budget }: FilterContext): V
   return (truth(first) ? space : "") + lines.join(`\n${space}`);
 }
 
+/** With autoescape off markup counts as text here. */
 function replaceFilter(value: Value, args: CallArguments, { budget }: FilterContext): Value {
   const [old, replacement, times = null] = bind("replace", args, ["old", "new", "count"], 2);
-  if (value instanceof Markup || old instanceof Markup || replacement instanceof Markup) {
-    // With autoescape off markup counts as text here.
-    return replace(
-      print(value, budget),
-      print(old!, budget),
-      print(replacement!, budget),
-      times === null ? -1 : indexOf(times),
-      budget,
-    );
-  }
   return replace(
     print(value, budget),
     print(old!, budget),
